@@ -18,7 +18,7 @@ struct Shell<'f> {
 
 impl<'f> Shell<'f> {
     fn new(db: &'f Fixture) -> Option<Shell<'f>> {
-        let mut shell = Shell { terminal: Terminal::runs(db, "sh -i", "cat")?, db };
+        let mut shell = Shell { terminal: Terminal::runs(db, "exec sh -i", "cat")?, db };
         // `script` has a terminal that does not show what is typed.
         shell.terminal.types("stty echo; echo be'gi'n\r");
         shell.terminal.waits_for("begin\r\n");
@@ -284,12 +284,11 @@ fn the_terminal_gets_its_mode_back() {
         "stty -a >{0}/before; '{program}' '{0}/db' --no-history; stty -a >{0}/after",
         db.file("").display()
     );
-    let mut command = Command::new("script");
-    command.args(["-qec", &line, "/dev/null"]).env("TERM", "xterm");
-    command.stdin(Stdio::piped()).stdout(Stdio::piped());
-    let Ok(mut child) = command.spawn() else { return without_terminal() };
-    child.stdin.take().unwrap().write_all(b"count Pet\r\x04").unwrap();
-    assert!(child.wait_with_output().unwrap().status.success());
+    let Some(mut terminal) = Terminal::runs(&db, &line, "cat") else { return };
+    // What is typed before the prompt is there is for the mode of before.
+    terminal.waits_for("permazen> ");
+    terminal.types("count Pet\r\x04");
+    assert_eq!(terminal.ends(), Some(0));
     let mode = |name: &str| std::fs::read_to_string(db.file(name)).unwrap();
     assert_eq!(mode("before"), mode("after"));
     assert!(mode("after").contains(" icanon"), "{}", mode("after"));

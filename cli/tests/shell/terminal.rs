@@ -6,6 +6,9 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
 use crate::support::{Fixture, without_terminal};
 
+/// The seconds after which a terminal ends.
+const LONGEST: &str = "300";
+
 /// A terminal, which the program `script` makes.
 pub(crate) struct Terminal {
     child: Child,
@@ -35,18 +38,18 @@ impl Terminal {
 
     /// A terminal on which a line of a shell runs.
     pub(crate) fn runs(db: &Fixture, line: &str, pager: &str) -> Option<Terminal> {
-        let mut command = Command::new("script");
-        command.args(["-qec", line, "/dev/null"]).env("SHELL", "/bin/sh");
+        if Command::new("script").arg("--version").output().is_err() {
+            without_terminal();
+            return None;
+        }
+        // A test that waits for what is never shown fails with what was shown.
+        let mut command = Command::new("timeout");
+        command.args(["--foreground", LONGEST, "script", "-qec", line, "/dev/null"]);
+        command.env("SHELL", "/bin/sh");
         command.env("TERM", "xterm").env("PAGER", pager);
         command.env("XDG_STATE_HOME", db.file("state"));
         command.stdin(Stdio::piped()).stdout(Stdio::piped());
-        let mut child = match command.spawn() {
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-                without_terminal();
-                return None;
-            }
-            child => child.unwrap(),
-        };
+        let mut child = command.spawn().unwrap();
         let input = child.stdin.take().unwrap();
         let output = child.stdout.take().unwrap();
         Some(Terminal { child, input, output, shown: String::new() })

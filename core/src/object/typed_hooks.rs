@@ -17,7 +17,7 @@ use super::{Error, Result, Transaction};
 use crate::id::ObjId;
 use crate::schema::SchemaBundle;
 
-/// Calls a hook. The transaction is given with its own lifetime, which listeners do not know.
+/// Calls a hook.
 pub(crate) type CallHook = fn(&Transaction, &Hook, &Event<'_>) -> Result<()>;
 
 /// Checks the rules of the layer above for the objects that were noted.

@@ -1,7 +1,6 @@
 //! What operations cost, counted: operations of the store, and questions to one on another machine.
 #![allow(missing_docs, clippy::unwrap_used, clippy::panic, reason = "tests")]
 
-mod many_schemas;
 #[cfg(feature = "derive")]
 mod measured;
 #[cfg(feature = "derive")]

@@ -236,7 +236,8 @@ macro_rules! pass_on {
     };
 
     (@begin $self:ident, $to:expr) => {
-        fn begin(&$self,
+        fn begin(
+            &$self,
             options: &$crate::TxOptions,
         ) -> $crate::Result<Box<dyn $crate::KvTransaction + Send>> {
             $to.begin(options)

@@ -81,7 +81,7 @@ impl<S: AtomicKvStore> OptimisticDatabase<S> {
     }
 
     /// Whether a commit must be durable when it returns; `true` unless set. A store may always make
-    /// it durable.
+    /// it durable. Also for transactions that are open.
     #[must_use]
     pub fn with_sync(self, sync: bool) -> Self {
         self.engine.sync.store(sync, Ordering::Relaxed);
@@ -90,7 +90,7 @@ impl<S: AtomicKvStore> OptimisticDatabase<S> {
 
     /// How many changes are kept to check open transactions against; a million unless set. A
     /// transaction during which others make more changes cannot be checked: its commit fails with a
-    /// retryable error.
+    /// retryable error. Also for transactions that are open.
     #[must_use]
     pub fn with_log_limit(self, changes: usize) -> Self {
         self.engine.state().log.set_limit(changes);

@@ -283,7 +283,9 @@ impl<E: Engine> KvTransaction for RemoteTransaction<E> {
         forget_what_is_lost();
         self.deadline.check()?;
         self.view.base().check()?;
-        let counts = Arc::clone(&self.shared.counts);
+        // Kept until the commit is done: this may be the last that keeps the engine.
+        let shared = Arc::clone(&self.shared);
+        let counts = &shared.counts;
         if self.is_read_only {
             // The closure has not returned the error, so it runs again because of this one.
             if self.wants_certainty.load(Ordering::Relaxed) {

@@ -8,7 +8,6 @@
 //! (`on_disk.rs`), which process has made something (`process.rs`), and locks that survive a panic
 //! (`lock.rs`).
 
-pub(crate) mod upper_transaction;
 // Only stores on disk make groups.
 #[cfg_attr(not(any(feature = "lmdb", feature = "sqlite")), allow(dead_code))]
 pub(crate) mod awake;
@@ -30,6 +29,7 @@ pub(crate) mod process;
 #[cfg(any(feature = "lmdb", feature = "sqlite"))]
 pub(crate) mod read_transaction;
 mod traced;
+pub(crate) mod upper_transaction;
 // Only stores on disk make groups.
 #[cfg_attr(not(any(feature = "lmdb", feature = "sqlite")), allow(dead_code))]
 pub(crate) mod write_lock;

@@ -74,6 +74,8 @@ pub(crate) struct Collector {
     failed: Option<String>,
     /// The round was begun by another process, so this process runs its own after it.
     is_adopted: bool,
+    /// Something under way has kept this collection from pruning commits.
+    is_hindered: bool,
     has_waiting: bool,
     is_lasting: bool,
     /// The options of each writing transaction.
@@ -132,6 +134,7 @@ impl Collector {
             other: None,
             failed: None,
             is_adopted: false,
+            is_hindered: false,
             has_waiting: false,
             is_lasting: true,
             options: TxOptions::writing(),
@@ -179,7 +182,7 @@ impl Collector {
     /// Begins a collection: first commits, then pieces.
     pub(super) fn start(&mut self, pieces: CollectPieces) -> Result<()> {
         if self.is_idle() {
-            self.pieces = pieces;
+            (self.pieces, self.is_hindered) = (pieces, false);
             remove_dead_pins(&self.page, &self.options)?;
             self.end_dead_mark()?;
             let host = self.page.read()?;
@@ -250,6 +253,11 @@ impl Collector {
                 if matches!(&error, LedgerError::Host(host) if host.is_retryable()) {
                     self.state = state;
                 } else if error.is_unreadable() && state.is_round() {
+                    // If others have ended the round, they may have removed what it was to read.
+                    if self.own(&*self.page.read()?)?.is_none() {
+                        self.state = self.begin_anew()?.unwrap_or(State::Begin);
+                        return Ok(true);
+                    }
                     self.failed = Some(error.to_string());
                     self.give_up()?;
                 }
@@ -317,6 +325,10 @@ impl Collector {
             }
             // With exclusive access, commits need no grace time: a second pass removes those that
             // just got their rows.
+            PruneStep::Hindered => {
+                self.is_hindered = true;
+                Some(self.streams()?)
+            }
             PruneStep::Done
                 if self.page.process.is_exclusive && prune.has_waiting && !pass.is_second =>
             {
@@ -349,10 +361,19 @@ impl Collector {
         let process = page.process.sign(&mut tx)?;
         let mut counts = page.rows.counts(&tx)?;
         match counts.references {
-            References::Off => {}
             // Another thread or process has turned them on meanwhile, and perhaps no commit was
             // pruned because of that. The commits are pruned once the rows are built.
-            References::Building => return Ok(State::Build(Build::default())),
+            References::Building => {
+                self.is_hindered = false;
+                return Ok(State::Build(Build::default()));
+            }
+            // What has kept the commits from being pruned is over.
+            _ if self.is_hindered && counts.round.phase != Phase::Marking => {
+                drop(tx);
+                self.is_hindered = false;
+                return self.commits();
+            }
+            References::Off => {}
             References::Complete => return Ok(State::Suspects(Suspects::default())),
         }
         if !self.can_take_over(&tx, &counts)? {
@@ -433,18 +454,28 @@ impl Collector {
         LedgerError::Busy { what }
     }
 
-    /// The counts if this process still runs the round; `None` if a fetch has ended it.
+    /// The counts if this process still runs the round; `None` if no process runs one: a fetch has
+    /// ended it, or another process has continued and ended it.
     ///
     /// # Errors
     /// [`LedgerError::Busy`] if another process runs a round.
     fn own(&self, tx: &dyn KvRead) -> Result<Option<Counts>> {
         let counts = self.page.rows.counts(tx)?;
         let Round { number, phase, process, .. } = counts.round;
-        match number == self.round {
-            true if process == self.page.process.id() => Ok(Some(counts)),
-            true if phase == Phase::Idle => Ok(None),
-            _ => Err(self.busy()),
+        if phase == Phase::Idle {
+            return Ok(None);
         }
+        match number == self.round && process == self.page.process.id() {
+            true => Ok(Some(counts)),
+            false => Err(self.busy()),
+        }
+    }
+
+    /// Begins anew after others have ended the round, also if little garbage is known: the count of
+    /// it went with the round.
+    fn begin_anew(&mut self) -> Result<Option<State>> {
+        self.pieces = CollectPieces::Always;
+        self.streams().map(Some)
     }
 
     fn is_silent(&self) -> bool {
@@ -453,8 +484,10 @@ impl Collector {
 
     fn mark(&mut self, mark: &mut Mark) -> Result<Option<State>> {
         if !mark.step(&self.page)? {
-            let is_over = self.is_silent() && !self.write_progress(mark.reached.map(|id| id.0))?;
-            return Ok(is_over.then_some(State::Begin));
+            if self.is_silent() && !self.write_progress(mark.reached.map(|id| id.0))? {
+                return self.begin_anew();
+            }
+            return Ok(None);
         }
         let marks = std::mem::take(&mut mark.marks);
         let mut bytes = Vec::with_capacity(marks.serialized_size());
@@ -463,7 +496,7 @@ impl Collector {
         Ok(Some(State::WriteMarks(marks, bytes, 0)))
     }
 
-    /// `false` if a fetch has ended the round.
+    /// `false` if others have ended the round.
     fn write_progress(&mut self, reached: Option<Digest>) -> Result<bool> {
         let mut tx = self.write()?;
         let Some(mut counts) = self.own(&tx)? else { return Ok(false) };
@@ -481,7 +514,7 @@ impl Collector {
         part: &mut u32,
     ) -> Result<Option<State>> {
         let mut tx = self.write()?;
-        let Some(mut counts) = self.own(&tx)? else { return Ok(Some(State::Begin)) };
+        let Some(mut counts) = self.own(&tx)? else { return self.begin_anew() };
         let next = self.page.rows.put_marks(&mut tx, self.round, bytes, (*part, MARKS))?;
         if next.is_none() {
             (counts.round.phase, counts.round.reached) = (Phase::Sweeping, None);
@@ -507,7 +540,7 @@ impl Collector {
         let page = Arc::clone(&self.page);
         let mut tx = self.write()?;
         let begin = Instant::now();
-        let Some(mut counts) = self.own(&tx)? else { return Ok(Some(State::Begin)) };
+        let Some(mut counts) = self.own(&tx)? else { return self.begin_anew() };
         let removed = sweep.remove(&page, &mut tx, &mut garbage, &mut counts)?;
         counts.round.reached = garbage.reached;
         if garbage.is_last {
@@ -526,7 +559,7 @@ impl Collector {
 
     fn clear(&mut self) -> Result<Option<State>> {
         let mut tx = self.write()?;
-        let Some(mut counts) = self.own(&tx)? else { return Ok(Some(State::Begin)) };
+        let Some(mut counts) = self.own(&tx)? else { return self.begin_anew() };
         let is_all = self.page.rows.remove_marks(&mut tx, MARKS)?;
         if is_all {
             counts.round.phase = Phase::Idle;

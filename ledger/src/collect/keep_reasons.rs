@@ -13,7 +13,7 @@ use crate::process::open_page::OpenPage;
 use crate::rows::parameters::Retention;
 use crate::rows::statuses::Remote;
 
-/// Why a commit is [kept](crate::Page::keep_set).
+/// Why a commit is [kept](crate::Page::keep_reasons).
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum KeepReason {

@@ -74,7 +74,7 @@ impl MaintainedPage {
 
 impl fmt::Debug for Maintenance {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Keeper").field("by_hand", &self.by_hand).finish_non_exhaustive()
+        f.debug_struct("Maintenance").field("by_hand", &self.by_hand).finish_non_exhaustive()
     }
 }
 

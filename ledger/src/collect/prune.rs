@@ -79,6 +79,8 @@ pub(super) enum PruneStep {
     Done,
     /// The keep set has changed. Begin again.
     KeepSetChanged,
+    /// Another process marks, or reference rows are being built: nothing can be removed now.
+    Hindered,
 }
 
 impl Prune {
@@ -101,7 +103,7 @@ impl Prune {
         }
         match prune.step_in(page, tx)? {
             PruneStep::More(removed) => Ok((prune, removed)),
-            PruneStep::Done | PruneStep::KeepSetChanged => Ok((prune, 0)),
+            PruneStep::Done | PruneStep::KeepSetChanged | PruneStep::Hindered => Ok((prune, 0)),
         }
     }
 
@@ -203,7 +205,7 @@ impl Prune {
         let mut counts = page.rows.counts(&tx)?;
         // No commit is removed while another process marks, or while reference rows are built.
         if counts.round.phase == Phase::Marking || counts.references == References::Building {
-            return Ok(PruneStep::Done);
+            return Ok(PruneStep::Hindered);
         }
         if page.rows.keep_version(&tx)? != self.keep_version {
             return Ok(PruneStep::KeepSetChanged);

@@ -59,7 +59,7 @@ struct State {
 
 impl fmt::Debug for HeadPoller {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Lookout").field("onlookers", &self.lock().observers.len()).finish()
+        f.debug_struct("HeadPoller").field("observers", &self.lock().observers.len()).finish()
     }
 }
 

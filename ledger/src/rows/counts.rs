@@ -27,7 +27,8 @@ pub(crate) struct Counts {
     pub(crate) next: u64,
     /// How many there are.
     pub(crate) pieces: u64,
-    /// How many pieces may be garbage. 0 if no commit was removed since the last round began.
+    /// How many pieces may be garbage. 0 if no commit was removed since the last round began, and
+    /// that round was not ended early.
     pub(crate) suspects: u64,
     /// How many commits are not at the remote yet.
     pub(crate) unsynced: u64,

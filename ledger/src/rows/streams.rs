@@ -106,9 +106,12 @@ impl Rows {
                 self.put_new_piece(host, (kind, digest), bytes, counts)?;
                 row.is_written = true;
             }
-            // The row that is written below keeps the piece, also from a running round.
-            PieceLookup::Same(_) => {}
-            PieceLookup::Different => self.put_piece(host, (kind, digest), bytes, counts)?,
+            PieceLookup::Same(number) if !counts.renews(number) => {}
+            // The row that is written below keeps the piece from a running round, but only as long as
+            // the stream: a lazy value that has the piece too needs no fetch then, and keeps it.
+            PieceLookup::Same(_) | PieceLookup::Different => {
+                self.put_piece(host, (kind, digest), bytes, counts)?
+            }
         }
         self.put_streamed(host, &row)?;
         Ok(row.is_written)

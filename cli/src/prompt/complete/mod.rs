@@ -1,8 +1,8 @@
 //! What could be typed next: commands, words of the language, names, IDs and values.
 //!
 //! `tokens.rs` cuts what is typed into pieces, `statement.rs` says what could follow in a statement,
-//! and `values.rs` reads IDs and values, in a transaction of its own and at most a
-//! few of them.
+//! and `values.rs` reads a few IDs and values, in a transaction of its own. The table of commands
+//! (`commands/table.rs`) says what could follow in a command.
 
 mod statement;
 mod tokens;

@@ -9,7 +9,7 @@ use crate::object::whole_object::{Narrowing, ObjectData};
 use crate::object::{Error, Transaction};
 use crate::schema::{ResolvedField, ResolvedKind, ResolvedSimple};
 
-/// Tells which references a field loses, in a transaction of any lifetime.
+/// Tells which references a field loses.
 pub(crate) trait Narrows {
     fn lost(&self, old: &ResolvedField, new: &ResolvedField, bytes: &[u8]) -> bool;
 }

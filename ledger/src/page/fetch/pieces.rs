@@ -227,8 +227,8 @@ impl PartOfValue<'_> {
         open.rows.check_exists(&tx)?;
         let mut counts = open.rows.counts(&tx)?;
         let before = counts.pieces;
-        // The collection begins anew, and marks what is below these pieces.
-        if counts.round.can_remove() && self.has_unmarked(&tx, &counts, pieces)? {
+        // The collection begins anew, and marks what is below these pieces then.
+        if counts.round.can_remove() && self.may_lose_pieces_below(&tx, &counts, pieces)? {
             counts.end_round();
         }
         for (kind, digest, bytes) in pieces {
@@ -242,9 +242,10 @@ impl PartOfValue<'_> {
         Ok(tx.commit()?)
     }
 
-    /// Whether a piece below one of these index pieces is stored since before the round that runs. The
-    /// round could not reach it while the index piece was absent, and would remove it.
-    fn has_unmarked(
+    /// Whether a piece below one of these index pieces is stored since before the round that runs.
+    /// If no commit reaches it in another way, that round removes it: it could not reach it through
+    /// the index piece while that was absent.
+    fn may_lose_pieces_below(
         &self,
         host: &dyn KvRead,
         counts: &Counts,
