@@ -42,9 +42,11 @@ impl Terminal {
             without_terminal();
             return None;
         }
+        // `nohup` and shells without jobs let the tests ignore signals, which the program would inherit.
+        let mut command = Command::new("env");
         // A test that waits for what is never shown fails with what was shown.
-        let mut command = Command::new("timeout");
-        command.args(["--foreground", LONGEST, "script", "-qec", line, "/dev/null"]);
+        command.args(["--default-signal", "timeout", "--foreground", LONGEST]);
+        command.args(["script", "-qec", line, "/dev/null"]);
         command.env("SHELL", "/bin/sh");
         command.env("TERM", "xterm").env("PAGER", pager);
         command.env("XDG_STATE_HOME", db.file("state"));
