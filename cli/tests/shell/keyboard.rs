@@ -2,11 +2,11 @@
 //! before it was asked for.
 
 use std::io::Write;
-use std::process::{Command, Stdio};
+use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use crate::support::{Fixture, without_terminal};
+use crate::support::Fixture;
 use crate::terminal::{Terminal, wait_for};
 
 /// A shell with jobs on a terminal. What it says after a mark is waited for, since it shows what is
