@@ -60,7 +60,7 @@ impl Opening {
     }
 
     /// How long to wait for others: when opening, and in each transaction whose
-    /// [`TxOptions::wait`] is not set.
+    /// [`TxOptions::wait`](permazen_kv::TxOptions::wait) is not set.
     #[must_use]
     pub fn wait(mut self, wait: Duration) -> Self {
         self.wait = Some(wait);
