@@ -255,7 +255,7 @@ impl Collector {
                 } else if error.is_unreadable() && state.is_round() {
                     // If others have ended the round, they may have removed what it was to read.
                     if self.own(&*self.page.read()?)?.is_none() {
-                        self.state = self.begin_anew()?.unwrap_or(State::Begin);
+                        self.state = self.begin_anew()?;
                         return Ok(true);
                     }
                     self.failed = Some(error.to_string());
@@ -473,9 +473,9 @@ impl Collector {
 
     /// Begins anew after others have ended the round, also if little garbage is known: the count of
     /// it went with the round.
-    fn begin_anew(&mut self) -> Result<Option<State>> {
+    fn begin_anew(&mut self) -> Result<State> {
         self.pieces = CollectPieces::Always;
-        self.streams().map(Some)
+        self.streams()
     }
 
     fn is_silent(&self) -> bool {
@@ -485,7 +485,7 @@ impl Collector {
     fn mark(&mut self, mark: &mut Mark) -> Result<Option<State>> {
         if !mark.step(&self.page)? {
             if self.is_silent() && !self.write_progress(mark.reached.map(|id| id.0))? {
-                return self.begin_anew();
+                return self.begin_anew().map(Some);
             }
             return Ok(None);
         }
@@ -514,7 +514,7 @@ impl Collector {
         part: &mut u32,
     ) -> Result<Option<State>> {
         let mut tx = self.write()?;
-        let Some(mut counts) = self.own(&tx)? else { return self.begin_anew() };
+        let Some(mut counts) = self.own(&tx)? else { return self.begin_anew().map(Some) };
         let next = self.page.rows.put_marks(&mut tx, self.round, bytes, (*part, MARKS))?;
         if next.is_none() {
             (counts.round.phase, counts.round.reached) = (Phase::Sweeping, None);
@@ -540,7 +540,7 @@ impl Collector {
         let page = Arc::clone(&self.page);
         let mut tx = self.write()?;
         let begin = Instant::now();
-        let Some(mut counts) = self.own(&tx)? else { return self.begin_anew() };
+        let Some(mut counts) = self.own(&tx)? else { return self.begin_anew().map(Some) };
         let removed = sweep.remove(&page, &mut tx, &mut garbage, &mut counts)?;
         counts.round.reached = garbage.reached;
         if garbage.is_last {
@@ -559,7 +559,7 @@ impl Collector {
 
     fn clear(&mut self) -> Result<Option<State>> {
         let mut tx = self.write()?;
-        let Some(mut counts) = self.own(&tx)? else { return self.begin_anew() };
+        let Some(mut counts) = self.own(&tx)? else { return self.begin_anew().map(Some) };
         let is_all = self.page.rows.remove_marks(&mut tx, MARKS)?;
         if is_all {
             counts.round.phase = Phase::Idle;

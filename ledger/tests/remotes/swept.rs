@@ -48,19 +48,20 @@ fn index_pieces(page: &Page) -> usize {
     }
 }
 
-/// A page, and its snapshot with a value of which index pieces and chunks are here that no commit
-/// has; a collection sweeps and has not come to them.
-fn sweeping(host: &Arc<Hooked>) -> (Page, PageSnapshot, Vec<u8>) {
+/// A page, and its snapshot with a lazy value that is not here. A collection sweeps, and has not come
+/// to the pieces of what `other` makes of that value: they are here, and no commit has them.
+fn sweeping(
+    host: &Arc<Hooked>,
+    other: impl FnOnce(&[u8]) -> Vec<u8>,
+) -> (Page, PageSnapshot, Vec<u8>) {
     let (there, value) = (attached(Arc::new(MemoryStore::new())), noise(LEN, SEED));
     put_lazy(&there, b"film", &value);
     assert!(index_pieces(&there) > 2);
     let here = attached(Arc::clone(host) as _);
     let head = follow(&there, &here);
     here.set_source(Remote::of(&there), Duration::from_secs(600));
-    // Another value with the same pieces at the beginning, which no commit has any more.
     here.create_branch("other", &CommitId::FIRST).unwrap();
-    let longer = [&value[..], &noise(50_000, 2)].concat();
-    write(&here, "other", |tx| tx.put(b"longer", &longer).unwrap());
+    write(&here, "other", |tx| tx.put(b"other", &other(&value)).unwrap());
     here.remove_branch("other").unwrap();
     while phase(host) != 2 {
         assert!(here.collect_slice().unwrap());
@@ -70,16 +71,21 @@ fn sweeping(host: &Arc<Hooked>) -> (Page, PageSnapshot, Vec<u8>) {
     (here, snapshot, value)
 }
 
+/// Another value with the same pieces at the beginning.
+fn longer(value: &[u8]) -> Vec<u8> {
+    [value, &noise(50_000, 2)].concat()
+}
+
 /// The phase of the collection: 0 none, 1 marks, 2 sweeps, 3 clears.
 fn phase(host: &Hooked) -> u8 {
     host.store.snapshot().get(&[0x10, 1, 0x32]).unwrap().unwrap()[47]
 }
 
-/// Does something with a value of which index pieces and chunks are here that nothing leads to, and that a collection is
-/// about to remove: it does so before this transaction. `false` if there are not so many.
+/// Does something with a value of which index pieces and chunks are here that no commit reaches, and
+/// that a collection removes before this transaction. `false` if there are fewer transactions.
 fn beside_a_sweep(number: usize, run: fn(&PageSnapshot, &[u8])) -> bool {
     let host = Arc::new(Hooked::default());
-    let (here, snapshot, value) = sweeping(&host);
+    let (here, snapshot, value) = sweeping(&host, longer);
     let before = count_rows(&*host, 0x23);
     let (page, of_hook) = (here.clone(), Arc::clone(&host));
     let hook = move || {
@@ -122,7 +128,7 @@ fn whether_a_value_is_here_is_told_while_a_collection_removes_it() {
 #[test]
 fn what_was_fetched_stays_although_a_collection_had_not_marked_it() {
     let host = Arc::new(Hooked::default());
-    let (here, snapshot, value) = sweeping(&host);
+    let (here, snapshot, value) = sweeping(&host, longer);
     fetch(&snapshot, &value);
     assert_eq!(phase(&host), 0, "the fetch ends the round");
     while here.collect_slice().unwrap() {}
@@ -137,18 +143,7 @@ fn what_was_fetched_stays_although_a_collection_had_not_marked_it() {
 #[test]
 fn a_fetch_beside_which_nothing_is_at_risk_ends_no_round() {
     let host = Arc::new(Hooked::default());
-    let (there, value) = (attached(Arc::new(MemoryStore::new())), noise(LEN, SEED));
-    put_lazy(&there, b"film", &value);
-    let here = attached(Arc::clone(&host) as _);
-    let head = follow(&there, &here);
-    here.set_source(Remote::of(&there), Duration::from_secs(600));
-    here.create_branch("other", &CommitId::FIRST).unwrap();
-    write(&here, "other", |tx| tx.put(b"garbage", &noise(LEN, 7)).unwrap());
-    here.remove_branch("other").unwrap();
-    while phase(&host) != 2 {
-        assert!(here.collect_slice().unwrap());
-    }
-    let snapshot = here.snapshot(&head).unwrap();
+    let (here, snapshot, value) = sweeping(&host, |_| noise(LEN, 7));
     fetch(&snapshot, &value);
     assert_eq!(phase(&host), 2);
     while here.collect_slice().unwrap() {}

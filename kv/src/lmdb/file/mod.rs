@@ -241,7 +241,9 @@ impl Meta {
                 return damaged(format!("data.mdb is cut off after {len} bytes"));
             }
             file.read_exact(&mut bytes).map_err(failed)?;
-            let Some(meta) = Meta::read(&bytes) else { break };
+            let Some(meta) = Meta::read(&bytes) else {
+                return damaged("a meta page of data.mdb is cut off".into());
+            };
             if meta.flags & META == 0 || meta.magic != MAGIC {
                 if meta.magic == MAGIC.swap_bytes() {
                     return foreign("data.mdb was written on a machine of other byte order".into());
