@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use permazen_kv::remote::{Page, RangeRead};
+use permazen_kv::remote::{RangePage, RangeRead};
 use permazen_kv::{Direction, KeyRanges, KeySpan, KvError, Result, key};
 
 use crate::client::{TXN, UnderWay, encoded};
@@ -228,7 +228,7 @@ impl Reading {
     }
 
     /// The page that was asked for. If all that has come of it was removed, asks on.
-    fn page(&mut self, read: &RangeRead, mut found: Found) -> Result<Page> {
+    fn page(&mut self, read: &RangeRead, mut found: Found) -> Result<RangePage> {
         let mut rest = read.clone();
         loop {
             let is_last = !found.more || rest.span().is_single_key();
@@ -249,7 +249,7 @@ impl Reading {
                 seen.note(covered.span(), pairs.iter().map(|(key, _)| key.clone()));
             }
             if is_last || !pairs.is_empty() {
-                return Ok(Page { pairs, is_last });
+                return Ok(RangePage { pairs, is_last });
             }
             rest = after;
             rest.pairs = (2 * rest.pairs).clamp(16, LARGEST_GAP);
@@ -301,7 +301,7 @@ impl Reading {
     }
 
     /// Waits for the oldest answer.
-    pub(crate) fn answer(&mut self) -> Result<Vec<Page>> {
+    pub(crate) fn answer(&mut self) -> Result<Vec<RangePage>> {
         let Some(Asked { reads, parts }) = self.asked.pop_front() else {
             return Err(KvError::IllegalState("nothing was asked".to_owned()));
         };

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use permazen_kv::Result;
-use permazen_kv::remote::{Changes, Page, RangeRead, Session};
+use permazen_kv::remote::{Changes, RangePage, RangeRead, Session};
 
 use crate::commit;
 use crate::reading::Reading;
@@ -24,7 +24,7 @@ impl Session for EtcdSession {
         self.0.ask(reads)
     }
 
-    fn answer(&mut self) -> Result<Vec<Page>> {
+    fn answer(&mut self) -> Result<Vec<RangePage>> {
         self.0.answer()
     }
 

@@ -4,7 +4,7 @@ use std::sync::atomic::Ordering;
 
 use bytes::Bytes;
 use permazen_kv::Direction;
-use permazen_kv::remote::{Page, RangeRead};
+use permazen_kv::remote::{RangePage, RangeRead};
 
 use crate::connection::{Answer, Connection, Parameter, Row};
 use crate::dialect::Dialect;
@@ -114,15 +114,15 @@ impl Questions {
     }
 
     /// The pages that the server has sent.
-    pub(crate) fn pages(self, pool: &Pool, answers: Vec<Answer>) -> Done<Vec<Page>> {
+    pub(crate) fn pages(self, pool: &Pool, answers: Vec<Answer>) -> Done<Vec<RangePage>> {
         let bytes: usize = answers
             .iter()
             .flat_map(|answer| &answer.rows)
             .flat_map(|row| row.iter().map(Bytes::len))
             .sum();
         let mut answers = answers.into_iter();
-        let mut pages: Vec<Page> = Vec::new();
-        pages.resize_with(self.reads.len(), Page::default);
+        let mut pages: Vec<RangePage> = Vec::new();
+        pages.resize_with(self.reads.len(), RangePage::default);
         if !self.together.is_empty() {
             let mut rows = answers.next().map(|answer| answer.rows).unwrap_or_default();
             // The ranges are in order. SQL does not promise that their pairs come so.
@@ -206,7 +206,12 @@ fn add_one(
 }
 
 /// The page of a question.
-fn page(pool: &Pool, read: &RangeRead, way: Way, rows: impl Iterator<Item = Row>) -> Done<Page> {
+fn page(
+    pool: &Pool,
+    read: &RangeRead,
+    way: Way,
+    rows: impl Iterator<Item = Row>,
+) -> Done<RangePage> {
     let span = read.span();
     let mut pairs: Vec<(Bytes, Bytes)> = Vec::with_capacity(rows.size_hint().0);
     let (mut bytes, mut is_whole) = (0, true);
@@ -237,11 +242,11 @@ fn page(pool: &Pool, read: &RangeRead, way: Way, rows: impl Iterator<Item = Row>
     }
     let is_short = pairs.len() < read.pairs && bytes < read.bytes;
     let is_last = is_whole && (span.is_single_key() || is_short);
-    Ok(Page { pairs, is_last })
+    Ok(RangePage { pairs, is_last })
 }
 
 /// Lets these pairs keep so many bytes of memory, and nothing of the buffers that they came in.
-fn move_out(pages: &mut [Page], bytes: usize) {
+fn move_out(pages: &mut [RangePage], bytes: usize) {
     let mut all = Vec::with_capacity(bytes);
     for (key, value) in pages.iter().flat_map(|page| &page.pairs) {
         all.extend_from_slice(key);

@@ -4,7 +4,9 @@ use std::collections::{BTreeSet, HashSet, VecDeque};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use permazen_kv::remote::{Changes, Page, Pauses, RangeRead, Session, Siblings, note_wait_in_vain};
+use permazen_kv::remote::{
+    Changes, Pauses, RangePage, RangeRead, Session, Siblings, note_wait_in_vain,
+};
 use permazen_kv::{KvError, Result};
 use rand::Rng;
 
@@ -211,7 +213,7 @@ impl Session for PostgresSession {
         Ok(())
     }
 
-    fn answer(&mut self) -> Result<Vec<Page>> {
+    fn answer(&mut self) -> Result<Vec<RangePage>> {
         let Some((before, questions)) = self.asked.pop_front() else {
             return Err(KvError::IllegalState("nothing was asked".to_owned()));
         };

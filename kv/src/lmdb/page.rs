@@ -29,7 +29,7 @@ const OVERFLOW: u16 = 0x04;
 
 /// A page of the version that a read-only transaction sees.
 #[derive(Clone, Copy)]
-pub(super) struct Page<'t> {
+pub(super) struct LmdbPage<'t> {
     bytes: &'t [u8],
     /// The places of its nodes in the page; at least one.
     places: &'t [[u8; 2]],
@@ -87,7 +87,7 @@ fn unit_of_maps() -> usize {
     }
 }
 
-impl<'t> Page<'t> {
+impl<'t> LmdbPage<'t> {
     #[inline]
     pub(super) fn parse(bytes: &'t [u8]) -> Result<Self, NoPage> {
         let is_leaf = match u16_at(bytes, KIND) {
@@ -101,7 +101,7 @@ impl<'t> Page<'t> {
             return Err(NoPage::Bounds);
         }
         let (places, _) = bytes.get(HEAD..lower).ok_or(NoPage::Bounds)?.as_chunks();
-        if places.is_empty() { Err(NoPage::Empty) } else { Ok(Page { bytes, places, is_leaf }) }
+        if places.is_empty() { Err(NoPage::Empty) } else { Ok(LmdbPage { bytes, places, is_leaf }) }
     }
 
     /// The key of a node, as it is stored.
@@ -271,7 +271,7 @@ mod tests {
             bytes.extend(places.iter().flat_map(|place| place.to_ne_bytes()));
             bytes.extend(nodes);
             let range = bytes.as_ptr_range();
-            if let Ok(page) = Page::parse(&bytes) {
+            if let Ok(page) = LmdbPage::parse(&bytes) {
                 for index in 0..page.count() + 1 {
                     if let Some(InLeaf { stored, value }) = page.pair(index) {
                         let value = value.unwrap_or(stored).as_ptr_range();

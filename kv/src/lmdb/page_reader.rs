@@ -9,7 +9,7 @@ use std::path::Path;
 
 use super::error::damaged;
 use super::key::MAX_KEY;
-use super::page::{InLeaf, Page};
+use super::page::{InLeaf, LmdbPage};
 use super::read::{Access, End, MOST_STEPS, View, each_stored, not_stored_by_us, stripped};
 use super::tree::{Spot, Tree};
 use crate::{Blob, Direction, KeySpan, KvError, KvRead, Near, Pair, Result, Scan, Visitor};
@@ -58,7 +58,7 @@ impl<'t> PageReader<'t> {
 
     /// A pair of a leaf, with its key as it is stored.
     #[inline]
-    fn stored(self, leaf: Page<'t>, at: usize) -> Result<(&'t [u8], &'t [u8])> {
+    fn stored(self, leaf: LmdbPage<'t>, at: usize) -> Result<(&'t [u8], &'t [u8])> {
         match leaf.pair(at) {
             Some(InLeaf { stored, value: Some(value) }) => Ok((stored, value)),
             Some(InLeaf { stored, value: None }) => Ok((stored, self.elsewhere(leaf, at)?)),
@@ -68,7 +68,7 @@ impl<'t> PageReader<'t> {
 
     /// A value that is on pages of its own.
     #[cold]
-    fn elsewhere(self, leaf: Page<'t>, at: usize) -> Result<&'t [u8]> {
+    fn elsewhere(self, leaf: LmdbPage<'t>, at: usize) -> Result<&'t [u8]> {
         self.tree.value_elsewhere(leaf, at).ok_or_else(|| self.damaged())
     }
 
@@ -179,7 +179,7 @@ impl<'t> PageReader<'t> {
         spot: Spot<'t>,
         before: Option<&[u8]>,
         direction: Direction,
-    ) -> Result<Option<(Page<'t>, usize)>> {
+    ) -> Result<Option<(LmdbPage<'t>, usize)>> {
         match spot {
             Spot::At(leaf, at) if leads_on(before, leaf, at, direction) => Ok(Some((leaf, at))),
             Spot::At(leaf, _) => {
@@ -194,7 +194,7 @@ impl<'t> PageReader<'t> {
 
 /// Whether a page follows what was shown before it, and ends after the pair where it is entered.
 #[inline]
-fn leads_on(before: Option<&[u8]>, leaf: Page<'_>, at: usize, direction: Direction) -> bool {
+fn leads_on(before: Option<&[u8]>, leaf: LmdbPage<'_>, at: usize, direction: Direction) -> bool {
     let last = match direction {
         Direction::Forward => leaf.count() - 1,
         Direction::Reverse => 0,
@@ -245,7 +245,7 @@ impl<'t, 's> Visit<'t, 's> {
 
     /// The end with which each key of a page must be compared: none if the last key is before the end.
     #[inline]
-    fn end_for(&self, leaf: Page<'t>) -> End<'s> {
+    fn end_for(&self, leaf: LmdbPage<'t>) -> End<'s> {
         let end = End::new(self.span.max);
         let last = leaf.stored_key(leaf.count() - 1).and_then(|last| last.split_first());
         match last {
@@ -258,7 +258,7 @@ impl<'t, 's> Visit<'t, 's> {
     #[inline]
     fn show(
         &self,
-        leaf: Page<'t>,
+        leaf: LmdbPage<'t>,
         pairs: impl Iterator<Item = usize>,
         is_inside: impl Fn(&[u8]) -> bool,
         visitor: &mut Visitor<'_>,
@@ -312,7 +312,7 @@ struct Steps<'t> {
 #[derive(Clone, Copy)]
 enum Next<'t> {
     /// This one.
-    At(Page<'t>, usize),
+    At(LmdbPage<'t>, usize),
     /// In the leaf that follows the pair with this key in the direction of the scan; in the first leaf if there is none.
     In { after: Option<&'t [u8]> },
     /// There is none.
@@ -351,7 +351,7 @@ impl<'t> Steps<'t> {
         Ok(Some((key, value)))
     }
 
-    fn enter(&self, after: Option<&'t [u8]>) -> Result<Option<(Page<'t>, usize)>> {
+    fn enter(&self, after: Option<&'t [u8]>) -> Result<Option<(LmdbPage<'t>, usize)>> {
         let tree = self.pages.tree;
         let spot = match (self.direction, after) {
             (Direction::Forward, None) => tree.at_least(&self.min),

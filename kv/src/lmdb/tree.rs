@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicU64, Ordering as Memory};
 use std::{ptr, slice};
 
 use super::file::problem_of_page;
-use super::page::{HEAD, InLeaf, Page, overflow_count};
+use super::page::{HEAD, InLeaf, LmdbPage, overflow_count};
 use super::tree_record::{self, MAX_DEPTH, TreeRecord};
 
 /// The meta pages come first, and are part of no tree.
@@ -65,7 +65,7 @@ impl Checked {
 #[derive(Clone, Copy)]
 pub(super) enum Spot<'t> {
     /// At this pair of a leaf.
-    At(Page<'t>, usize),
+    At(LmdbPage<'t>, usize),
     /// There is no such pair.
     Nowhere,
     /// At a page that is not as expected.
@@ -110,7 +110,7 @@ impl<'k> Wanted<'k> {
     #[inline]
     fn search(
         self,
-        page: Page<'_>,
+        page: LmdbPage<'_>,
         from: usize,
         before: impl Fn(Ordering) -> bool,
     ) -> Option<usize> {
@@ -131,15 +131,15 @@ impl<'k> Wanted<'k> {
 /// A branch on the way to a leaf.
 #[derive(Clone, Copy)]
 struct Fork<'t> {
-    branch: Page<'t>,
+    branch: LmdbPage<'t>,
     /// The node that was taken.
     taken: usize,
     level: u16,
 }
 
 /// Where a key is, or would be.
-struct Found<'t> {
-    leaf: Page<'t>,
+struct Descent<'t> {
+    leaf: LmdbPage<'t>,
     /// The first pair of the leaf that is not before the key.
     at: usize,
     /// The lowest branch on the way in which a page follows the one that was taken.
@@ -187,7 +187,7 @@ impl Tree {
         // begin at multiples of their length, and a page with values of an open transaction does not
         // change.
         let bytes = unsafe { slice::from_raw_parts(ptr::with_exposed_provenance(place), page_len) };
-        let page = Page::parse(bytes).ok()?;
+        let page = LmdbPage::parse(bytes).ok()?;
         if !(META_PAGES..pages).contains(&page.number()) {
             return None;
         }
@@ -246,12 +246,12 @@ impl Tree {
     }
 
     #[inline(always)]
-    fn page<const CHECKED: bool>(&self, number: u64) -> Option<Page<'_>> {
+    fn page<const CHECKED: bool>(&self, number: u64) -> Option<LmdbPage<'_>> {
         if number >= self.pages || number < META_PAGES {
             return self.outside(number, 1);
         }
         let bytes = self.bytes(number, self.page_len);
-        match Page::parse(bytes) {
+        match LmdbPage::parse(bytes) {
             Ok(page) if page.number() == number && (!CHECKED || self.was_checked(number)) => {
                 Some(page)
             }
@@ -265,19 +265,19 @@ impl Tree {
 
     /// The page, if there is nothing wrong with it.
     #[cold]
-    fn look_closer<'t>(&'t self, number: u64, bytes: &'t [u8]) -> Option<Page<'t>> {
+    fn look_closer<'t>(&'t self, number: u64, bytes: &'t [u8]) -> Option<LmdbPage<'t>> {
         if let Some(problem) = problem_of_page(bytes, number) {
             return self.wrong(|| problem);
         }
         if let Some(checked) = &self.checked {
             checked.add(number);
         }
-        Page::parse(bytes).ok()
+        LmdbPage::parse(bytes).ok()
     }
 
     /// Notes that a page is at a level where it cannot be.
     #[cold]
-    fn wrong_level<T>(&self, page: Page<'_>, level: u16) -> Option<T> {
+    fn wrong_level<T>(&self, page: LmdbPage<'_>, level: u16) -> Option<T> {
         self.wrong(|| {
             let kind = if page.is_leaf { "leaf" } else { "branch" };
             format!("page {} is a {kind} at depth {level} of {}", page.number(), self.depth)
@@ -285,7 +285,7 @@ impl Tree {
     }
 
     /// Whether the keys of a leaf are within the bounds.
-    fn is_within(&self, leaf: Page<'_>, (low, high): Bounds<'_>) -> Option<()> {
+    fn is_within(&self, leaf: LmdbPage<'_>, (low, high): Bounds<'_>) -> Option<()> {
         let (first, last) = (leaf.stored_key(0)?, leaf.stored_key(leaf.count() - 1)?);
         if low.is_none_or(|low| first >= low) && high.is_none_or(|high| last < high) {
             return Some(());
@@ -301,7 +301,7 @@ impl Tree {
         root: u64,
         wanted: Wanted<'_>,
         mut pass: impl FnMut(Fork<'t>, Bounds<'t>),
-    ) -> Option<(Page<'t>, usize)> {
+    ) -> Option<(LmdbPage<'t>, usize)> {
         let (mut low, mut high) = (None, None);
         let mut page = self.page::<CHECKED>(root)?;
         let mut level = 1;
@@ -335,7 +335,7 @@ impl Tree {
         &'t self,
         root: u64,
         wanted: Wanted<'_>,
-    ) -> Option<Found<'t>> {
+    ) -> Option<Descent<'t>> {
         let (mut left_of_next, mut right_of_last, mut outer) = (None, None, (None, None));
         let (leaf, at) = self.descend::<CHECKED>(root, wanted, |fork, (low, high)| {
             if fork.taken + 1 < fork.branch.count() {
@@ -347,11 +347,11 @@ impl Tree {
                 outer.0 = low;
             }
         })?;
-        Some(Found { leaf, at, left_of_next, right_of_last, outer })
+        Some(Descent { leaf, at, left_of_next, right_of_last, outer })
     }
 
     #[inline(always)]
-    fn find(&self, root: u64, wanted: Wanted<'_>) -> Option<Found<'_>> {
+    fn find(&self, root: u64, wanted: Wanted<'_>) -> Option<Descent<'_>> {
         match self.checked {
             None => self.find_with::<false>(root, wanted),
             Some(_) => self.find_checked(root, wanted),
@@ -359,7 +359,7 @@ impl Tree {
     }
 
     #[cold]
-    fn find_checked(&self, root: u64, wanted: Wanted<'_>) -> Option<Found<'_>> {
+    fn find_checked(&self, root: u64, wanted: Wanted<'_>) -> Option<Descent<'_>> {
         self.find_with::<true>(root, wanted)
     }
 
@@ -369,7 +369,7 @@ impl Tree {
         at: (u64, u16),
         bounds: Bounds<'t>,
         outer: Outer,
-    ) -> Option<Page<'t>> {
+    ) -> Option<LmdbPage<'t>> {
         match self.checked {
             None => self.outermost_with::<false>(at, bounds, outer),
             Some(_) => self.outermost_with::<true>(at, bounds, outer),
@@ -382,7 +382,7 @@ impl Tree {
         (number, mut level): (u64, u16),
         (mut low, mut high): Bounds<'t>,
         outer: Outer,
-    ) -> Option<Page<'t>> {
+    ) -> Option<LmdbPage<'t>> {
         let mut page = self.page::<CHECKED>(number)?;
         while !page.is_leaf {
             if level >= self.depth {
@@ -477,7 +477,7 @@ impl Tree {
     }
 
     /// The value of a pair that is not in its leaf.
-    pub(super) fn value_elsewhere(&self, leaf: Page<'_>, at: usize) -> Option<&[u8]> {
+    pub(super) fn value_elsewhere(&self, leaf: LmdbPage<'_>, at: usize) -> Option<&[u8]> {
         let node = leaf.node(at)?;
         let (first, len) = (node.overflow()?, node.value_len() as usize);
         let all = HEAD.checked_add(len)?;
@@ -504,7 +504,7 @@ impl Tree {
         }
         self.spot(|root| {
             let found = self.find(root, Wanted::new(min))?;
-            let Found { leaf, at, .. } = found;
+            let Descent { leaf, at, .. } = found;
             if at < leaf.count() {
                 return Some(Spot::At(leaf, at));
             }
@@ -519,7 +519,7 @@ impl Tree {
         };
         self.spot(|root| {
             let found = self.find(root, Wanted::new(max))?;
-            let Found { leaf, at, .. } = found;
+            let Descent { leaf, at, .. } = found;
             if at > 0 {
                 return Some(Spot::At(leaf, at - 1));
             }

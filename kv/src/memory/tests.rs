@@ -23,7 +23,7 @@ fn long_key(rng: &mut StdRng) -> Vec<u8> {
     rng.random_range(0..4000u32).to_be_bytes().to_vec()
 }
 
-/// Keys with much in common, some of which are too long to lie in a page.
+/// Keys with much in common, some of which are too long to lie in a block.
 fn wide_key(rng: &mut StdRng) -> Vec<u8> {
     let start = *[0, 3, 60, 70, 200].get(rng.random_range(0..5)).unwrap();
     [vec![7; start], rng.random_range(0..300u16).to_be_bytes().to_vec()].concat()
@@ -253,7 +253,7 @@ fn a_tree_knows_what_its_transaction_has_written() {
     }
 }
 
-/// Each commit copies the leaf, and gives a value another place in it.
+/// Each commit copies the leaf, and gives a value another place in its block.
 #[test]
 fn a_value_of_changing_length_can_be_rewritten_without_end() {
     for (others, lengths) in [(0, [40, 41]), (0, [0, 128]), (60, [120, 60]), (63, [1, 2])] {

@@ -5,19 +5,19 @@
 //! still holds is copied before it is changed. A node that nothing else holds is changed in place,
 //! so a transaction copies a path only once. Readers touch no reference count.
 
+mod block;
+#[cfg(test)]
+mod block_model;
 #[cfg(test)]
 mod check;
 mod node;
-mod page;
-#[cfg(test)]
-mod page_model;
 mod walk;
 
 use std::ops::Range;
 use std::sync::Arc;
 
 use self::node::{Branch, Leaf, Node, Split};
-use self::walk::Place;
+use self::walk::TreeCursor;
 pub(super) use self::walk::{Ascend, Descend};
 use crate::{Hex, KvError};
 
@@ -60,8 +60,8 @@ impl Tree {
 
     /// Whether the transaction that changes this map has written `key` since the map was `before`.
     pub(super) fn has_written(&self, before: &Tree, key: &[u8]) -> bool {
-        match Place::find(&self.root, key) {
-            Some((place, true)) => place.leaf.has_written(self.stamp, place.at),
+        match TreeCursor::find(&self.root, key) {
+            Some((cursor, true)) => cursor.leaf.has_written(self.stamp, cursor.at),
             _ => before.get(key).is_some(),
         }
     }
@@ -80,9 +80,9 @@ impl Tree {
 
     /// The value of `key`, and that of `near` if `key` is there.
     pub(super) fn get_near(&self, key: &[u8], near: &[u8]) -> Option<(&[u8], Option<&[u8]>)> {
-        let (place, true) = Place::find(&self.root, key)? else { return None };
-        let (_, value) = place.next(&self.root)?;
-        let pairs = &place.leaf.pairs;
+        let (cursor, true) = TreeCursor::find(&self.root, key)? else { return None };
+        let (_, value) = cursor.next(&self.root)?;
+        let pairs = &cursor.leaf.pairs;
         let near = match pairs.find(near) {
             Ok(at) => pairs.pair(at).map(|(_, value)| value),
             // Between two keys of this leaf.
@@ -94,43 +94,43 @@ impl Tree {
 
     /// The first pair whose key is `min` or greater.
     pub(super) fn at_least(&self, min: &[u8]) -> Option<(&[u8], &[u8])> {
-        Place::find(&self.root, min)?.0.next(&self.root)
+        TreeCursor::find(&self.root, min)?.0.next(&self.root)
     }
 
     /// The last pair whose key is less than `max`; the last pair of all without a `max`.
     pub(super) fn below(&self, max: Option<&[u8]>) -> Option<(&[u8], &[u8])> {
-        self.place(max)?.before(&self.root)
+        self.cursor(max)?.before(&self.root)
     }
 
-    /// The place before the first key that is `bound` or greater; the end without a bound.
-    fn place(&self, bound: Option<&[u8]>) -> Option<Place<'_>> {
+    /// The cursor before the first key that is `bound` or greater; the end without a bound.
+    fn cursor(&self, bound: Option<&[u8]>) -> Option<TreeCursor<'_>> {
         match bound {
-            Some(bound) => Place::find(&self.root, bound).map(|(place, _)| place),
-            None => Place::end(&self.root),
+            Some(bound) => TreeCursor::find(&self.root, bound).map(|(cursor, _)| cursor),
+            None => TreeCursor::end(&self.root),
         }
     }
 
-    /// The places of `[min, max)`. Mostly both are in one leaf, and then there is one descent.
-    fn places(&self, min: &[u8], max: Option<&[u8]>) -> Option<(Place<'_>, Place<'_>)> {
-        let (min, _) = Place::find(&self.root, min)?;
+    /// The cursors of `[min, max)`. Mostly both are in one leaf, and then there is one descent.
+    fn cursors(&self, min: &[u8], max: Option<&[u8]>) -> Option<(TreeCursor<'_>, TreeCursor<'_>)> {
+        let (min, _) = TreeCursor::find(&self.root, min)?;
         let pairs = &min.leaf.pairs;
         let near = max.map(|max| pairs.find(max).unwrap_or_else(|at| at));
         let max = match near.filter(|at| *at < pairs.len()) {
-            Some(at) => Place { at, ..min },
-            None => self.place(max)?,
+            Some(at) => TreeCursor { at, ..min },
+            None => self.cursor(max)?,
         };
         Some((min, max))
     }
 
     /// The pairs of `[min, max)`, ascending.
     pub(super) fn ascend(&self, min: &[u8], max: Option<&[u8]>) -> Option<Ascend<'_>> {
-        let (min, max) = self.places(min, max)?;
+        let (min, max) = self.cursors(min, max)?;
         Some(Ascend::new(&self.root, min, max))
     }
 
     /// The pairs of `[min, max)`, descending.
     pub(super) fn descend(&self, min: &[u8], max: Option<&[u8]>) -> Option<Descend<'_>> {
-        let (min, max) = self.places(min, max)?;
+        let (min, max) = self.cursors(min, max)?;
         Some(Descend::new(&self.root, max, min))
     }
 

@@ -41,7 +41,7 @@ impl RangeRead {
 /// The answer to a [`RangeRead`]. It can be empty although it is not the last one: then the engine answers better when
 /// it is asked again.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Page {
+pub struct RangePage {
     /// The pairs, in the order of the direction.
     pub pairs: Vec<(Bytes, Bytes)>,
     /// Whether the range has no further pairs.
@@ -141,7 +141,7 @@ pub trait Session: Send {
     ///
     /// # Errors
     /// Retryable after a conflict and after a lost connection.
-    fn answer(&mut self) -> Result<Vec<Page>>;
+    fn answer(&mut self) -> Result<Vec<RangePage>>;
 
     /// Whether the store was asked.
     fn is_begun(&self) -> bool;

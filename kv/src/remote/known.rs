@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
-use super::engine::{Page, RangeRead};
+use super::engine::{RangePage, RangeRead};
 use crate::{Direction, KeyRanges, KeySpan, key};
 
 /// If it takes more bytes than this, all of it is forgotten before the next answer. The store answers the same again.
@@ -133,7 +133,7 @@ impl Known {
     }
 
     /// Notes a page of an answer.
-    pub(super) fn learn(&mut self, read: &RangeRead, page: Page) {
+    pub(super) fn learn(&mut self, read: &RangeRead, page: RangePage) {
         let span = read.span();
         match (page.pairs.last(), read.direction) {
             (Some((last, _)), _) if !page.is_last => {

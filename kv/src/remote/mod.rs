@@ -49,7 +49,7 @@ pub use crate::contract::WatchTracker;
 pub use crate::store_parts::write_lock::note_wait_in_vain;
 
 pub use self::address::{ServerHost, ServerUrl};
-pub use self::engine::{Changes, Engine, Page, RangeRead, Session, Siblings};
+pub use self::engine::{Changes, Engine, RangePage, RangeRead, Session, Siblings};
 pub use self::listener::{Closer, Heard, News, NoNews, WatchListener};
 pub use self::pauses::Pauses;
 pub use self::server_counts::{ConnectionWait, Request, ServerCounts};

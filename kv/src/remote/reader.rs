@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
-use super::engine::{Changes, Page, RangeRead, Session};
+use super::engine::{Changes, RangePage, RangeRead, Session};
 use super::known::{Rest, Taken};
 use super::lanes::Lanes;
 use super::state::{State, starts};
@@ -49,7 +49,7 @@ impl Session for Ended {
         Ended::error()
     }
 
-    fn answer(&mut self) -> Result<Vec<Page>> {
+    fn answer(&mut self) -> Result<Vec<RangePage>> {
         Ended::error()
     }
 

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 
-use super::engine::{Changes, Engine, Page, RangeRead, Session, Siblings};
+use super::engine::{Changes, Engine, RangePage, RangeRead, Session, Siblings};
 use crate::memory::MemoryStore;
 use crate::overlay::MutableView;
 use crate::store_parts::lock::lock;
@@ -122,7 +122,7 @@ struct SimulatedSession {
     server: SimulatedServer,
     /// The state, the own writes that were flushed, and what was read. `None` before the first question.
     view: Option<MutableView<SharedRead>>,
-    answers: VecDeque<(Instant, Vec<Page>)>,
+    answers: VecDeque<(Instant, Vec<RangePage>)>,
 }
 
 impl SimulatedSession {
@@ -141,7 +141,7 @@ impl Session for SimulatedSession {
         Ok(())
     }
 
-    fn answer(&mut self) -> Result<Vec<Page>> {
+    fn answer(&mut self) -> Result<Vec<RangePage>> {
         let Some((due, pages)) = self.answers.pop_front() else {
             return Err(KvError::IllegalState("nothing was asked".to_owned()));
         };
@@ -210,7 +210,7 @@ impl Session for SimulatedSession {
 }
 
 /// The answer to a question.
-fn page(content: &dyn KvRead, read: &RangeRead) -> Result<Page> {
+fn page(content: &dyn KvRead, read: &RangeRead) -> Result<RangePage> {
     let (mut pairs, mut bytes, mut is_last) = (Vec::new(), 0, true);
     for pair in content.scan(read.span(), read.direction)? {
         if pairs.len() == read.pairs || (bytes >= read.bytes && !pairs.is_empty()) {
@@ -221,5 +221,5 @@ fn page(content: &dyn KvRead, read: &RangeRead) -> Result<Page> {
         bytes += key.len() + value.len();
         pairs.push((Bytes::copy_from_slice(&key), Bytes::copy_from_slice(&value)));
     }
-    Ok(Page { pairs, is_last })
+    Ok(RangePage { pairs, is_last })
 }

@@ -1,6 +1,8 @@
 //! Checks one page of a data file as a whole.
 
-use super::super::page::{HEAD, LOWER, NODE_HEAD, NoPage, Node, Page, UPPER, number_at, u16_at};
+use super::super::page::{
+    HEAD, LOWER, LmdbPage, NODE_HEAD, NoPage, Node, UPPER, number_at, u16_at,
+};
 
 /// The longest key that LMDB stores.
 const MAX_STORED_KEY: usize = 511;
@@ -21,7 +23,7 @@ impl<'p> WholePage<'p> {
             return wrong("says that it is another page");
         }
         let is_odd = u16_at(bytes, LOWER).is_some_and(|lower| !lower.is_multiple_of(2));
-        let page = match Page::parse(bytes) {
+        let page = match LmdbPage::parse(bytes) {
             Err(NoPage::OfTree) => return wrong("is no page of a tree"),
             Err(NoPage::Empty) if !is_odd => return wrong("has no entries"),
             Ok(page) if !is_odd => page,

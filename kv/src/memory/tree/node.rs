@@ -3,7 +3,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::page::{Page, common};
+use super::block::{Block, common};
 
 /// The most pairs of a leaf.
 pub(super) const LEAF: usize = 64;
@@ -13,7 +13,7 @@ pub(super) const BRANCH: usize = 64;
 /// The pairs and, in a leaf that a transaction has changed, which of them it has written.
 #[derive(Debug, Clone)]
 pub(super) struct Leaf {
-    pub(super) pairs: Page<LEAF>,
+    pub(super) pairs: Block<LEAF>,
     /// The transaction that was the last to change the leaf.
     stamp: u64,
     /// A bit for each position: whether that transaction has written the pair.
@@ -27,7 +27,7 @@ const _: () = assert!(LEAF <= u64::BITS as usize, "a bit for each pair");
 #[derive(Debug, Clone)]
 pub(super) struct Branch {
     /// The separators, as keys without values.
-    pub(super) seps: Page<BRANCH>,
+    pub(super) seps: Block<BRANCH>,
     pub(super) kids: Vec<Arc<Node>>,
 }
 
@@ -42,7 +42,7 @@ pub(super) type Split = Option<(Vec<u8>, Arc<Node>)>;
 
 impl Node {
     pub(super) fn empty() -> Node {
-        Node::Leaf(Leaf { pairs: Page::new(), stamp: 0, written: 0 })
+        Node::Leaf(Leaf { pairs: Block::new(), stamp: 0, written: 0 })
     }
 
     /// Pairs of a leaf, or children of a branch.
@@ -155,11 +155,11 @@ impl Leaf {
         right.change(stamp);
         let (a, b) = (left.pairs.len(), right.pairs.len());
         let written = u128::from(left.written) | u128::from(right.written) << a;
-        let page = |range: Range<usize>| {
+        let block = |range: Range<usize>| {
             #[allow(clippy::cast_possible_truncation, reason = "a leaf has no more bits")]
             let bits = (written >> range.start) as u64;
             Leaf {
-                pairs: Page::of(&[
+                pairs: Block::of(&[
                     (&left.pairs, range.start.min(a)..range.end.min(a)),
                     (&right.pairs, range.start.saturating_sub(a)..range.end.saturating_sub(a)),
                 ]),
@@ -168,10 +168,10 @@ impl Leaf {
             }
         };
         if a + b <= LEAF {
-            return (page(0..a + b), None);
+            return (block(0..a + b), None);
         }
         let half = (a + b) / 2;
-        let (left, right) = (page(0..half), page(half..a + b));
+        let (left, right) = (block(0..half), block(half..a + b));
         let separator = left.separator(&right);
         (left, Some((separator, Arc::new(Node::Leaf(right)))))
     }
@@ -193,7 +193,7 @@ fn bits_from(bits: u64, at: usize) -> u64 {
 
 impl Branch {
     pub(super) fn of_two(left: Arc<Node>, sep: &[u8], right: Arc<Node>) -> Branch {
-        let mut seps = Page::new();
+        let mut seps = Block::new();
         seps.insert(0, sep, &[]);
         Branch { seps, kids: vec![left, right] }
     }
@@ -257,7 +257,7 @@ impl Branch {
         let (a, b) = (left.kids.len(), right.kids.len());
         if a + b <= BRANCH {
             left.seps.insert(a - 1, sep, &[]);
-            left.seps = Page::of(&[(&left.seps, 0..a), (&right.seps, 0..b - 1)]);
+            left.seps = Block::of(&[(&left.seps, 0..a), (&right.seps, 0..b - 1)]);
             left.kids.append(&mut right.kids);
             return (left, None);
         }
@@ -267,7 +267,7 @@ impl Branch {
             let moved = half - a;
             let between = right.seps.key(moved - 1).to_vec();
             left.seps.insert(a - 1, sep, &[]);
-            left.seps = Page::of(&[(&left.seps, 0..a), (&right.seps, 0..moved - 1)]);
+            left.seps = Block::of(&[(&left.seps, 0..a), (&right.seps, 0..moved - 1)]);
             left.kids.extend(right.kids.drain(..moved));
             right.seps.remove(0..moved);
             return (left, Some((between, Arc::new(Node::Branch(right)))));
@@ -275,7 +275,7 @@ impl Branch {
         let mut moved = left.split_off(half);
         let last = moved.1.seps.len();
         moved.1.seps.insert(last, sep, &[]);
-        right.seps = Page::of(&[(&moved.1.seps, 0..last + 1), (&right.seps, 0..b - 1)]);
+        right.seps = Block::of(&[(&moved.1.seps, 0..last + 1), (&right.seps, 0..b - 1)]);
         moved.1.kids.append(&mut right.kids);
         right.kids = moved.1.kids;
         (left, Some((moved.0, Arc::new(Node::Branch(right)))))

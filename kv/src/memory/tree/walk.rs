@@ -5,20 +5,20 @@ use std::sync::Arc;
 
 use super::node::{Branch, Leaf, Node};
 
-/// A place before or after a pair of a leaf.
+/// A cursor before or after a pair of a leaf.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Place<'a> {
-    /// The branch above the leaf, and the leaf's place in it.
+pub(super) struct TreeCursor<'a> {
+    /// The branch above the leaf, and the leaf's cursor in it.
     pub(super) above: Option<(&'a Branch, usize)>,
     pub(super) leaf: &'a Leaf,
-    /// The number of pairs of the leaf before this place.
+    /// The number of pairs of the leaf before this cursor.
     pub(super) at: usize,
 }
 
 type Pair<'a> = (&'a [u8], &'a [u8]);
 
-impl<'a> Place<'a> {
-    /// The place before the first key that is `key` or greater; whether that is `key`.
+impl<'a> TreeCursor<'a> {
+    /// The cursor before the first key that is `key` or greater; whether that is `key`.
     #[inline]
     pub(super) fn find(root: &'a Node, key: &[u8]) -> Option<(Self, bool)> {
         let (mut node, mut above) = (root, None);
@@ -27,7 +27,7 @@ impl<'a> Place<'a> {
                 Node::Leaf(leaf) => {
                     let found = leaf.pairs.find(key);
                     let at = found.unwrap_or_else(|at| at);
-                    return Some((Place { above, leaf, at }, found.is_ok()));
+                    return Some((TreeCursor { above, leaf, at }, found.is_ok()));
                 }
                 Node::Branch(branch) => {
                     let at = branch.child_of(key);
@@ -38,14 +38,14 @@ impl<'a> Place<'a> {
         }
     }
 
-    /// The first or the last place below child `at` of a branch.
+    /// The first or the last cursor below child `at` of a branch.
     fn edge(branch: &'a Branch, at: usize, last: bool) -> Option<Self> {
         let (mut branch, mut at) = (branch, at);
         loop {
             match &**branch.kids.get(at)? {
                 Node::Leaf(leaf) => {
                     let above = Some((branch, at));
-                    return Some(Place {
+                    return Some(TreeCursor {
                         above,
                         leaf,
                         at: if last { leaf.pairs.len() } else { 0 },
@@ -59,37 +59,39 @@ impl<'a> Place<'a> {
         }
     }
 
-    /// The place after the last key.
+    /// The cursor after the last key.
     pub(super) fn end(root: &'a Node) -> Option<Self> {
         match root {
-            Node::Leaf(leaf) => Some(Place { above: None, leaf, at: leaf.pairs.len() }),
-            Node::Branch(branch) => Place::edge(branch, branch.kids.len().checked_sub(1)?, true),
+            Node::Leaf(leaf) => Some(TreeCursor { above: None, leaf, at: leaf.pairs.len() }),
+            Node::Branch(branch) => {
+                TreeCursor::edge(branch, branch.kids.len().checked_sub(1)?, true)
+            }
         }
     }
 
-    /// The first place of the next leaf.
+    /// The first cursor of the next leaf.
     fn next_leaf(&self, root: &'a Node) -> Option<Self> {
         let (branch, at) = self.above?;
         if at + 1 < branch.kids.len() {
-            return Place::edge(branch, at + 1, false);
+            return TreeCursor::edge(branch, at + 1, false);
         }
-        // Rare enough to come from the root again, so that a place need not have its whole path.
+        // Rare enough to come from the root again, so that a cursor need not have its whole path.
         let (branch, at) =
             turn(root, self.leaf.pairs.key(0), |branch, at| at + 1 < branch.kids.len())?;
-        Place::edge(branch, at + 1, false)
+        TreeCursor::edge(branch, at + 1, false)
     }
 
-    /// The last place of the leaf before.
+    /// The last cursor of the leaf before.
     fn leaf_before(&self, root: &'a Node) -> Option<Self> {
         let (branch, at) = self.above?;
         if at > 0 {
-            return Place::edge(branch, at - 1, true);
+            return TreeCursor::edge(branch, at - 1, true);
         }
         let (branch, at) = turn(root, self.leaf.pairs.key(0), |_, at| at > 0)?;
-        Place::edge(branch, at - 1, true)
+        TreeCursor::edge(branch, at - 1, true)
     }
 
-    /// The pair after this place.
+    /// The pair after this cursor.
     #[inline]
     pub(super) fn next(&self, root: &'a Node) -> Option<Pair<'a>> {
         match self.leaf.pairs.pair(self.at) {
@@ -98,7 +100,7 @@ impl<'a> Place<'a> {
         }
     }
 
-    /// The pair before this place.
+    /// The pair before this cursor.
     pub(super) fn before(&self, root: &'a Node) -> Option<Pair<'a>> {
         match self.at.checked_sub(1) {
             Some(at) => self.leaf.pairs.pair(at),
@@ -106,7 +108,7 @@ impl<'a> Place<'a> {
         }
     }
 
-    fn same_leaf(&self, other: &Place<'_>) -> bool {
+    fn same_leaf(&self, other: &TreeCursor<'_>) -> bool {
         std::ptr::eq(self.leaf, other.leaf)
     }
 }
@@ -128,25 +130,25 @@ fn turn<'a>(
     lowest
 }
 
-/// The pairs from one place to another, ascending.
+/// The pairs from one cursor to another, ascending.
 #[derive(Debug)]
 pub(crate) struct Ascend<'a> {
     root: &'a Node,
     /// Nothing is left without one.
-    here: Option<Place<'a>>,
-    end: Place<'a>,
+    here: Option<TreeCursor<'a>>,
+    end: TreeCursor<'a>,
     /// Where to leave the leaf.
     stop: usize,
 }
 
 impl<'a> Ascend<'a> {
-    pub(super) fn new(root: &'a Arc<Node>, here: Place<'a>, end: Place<'a>) -> Self {
+    pub(super) fn new(root: &'a Arc<Node>, here: TreeCursor<'a>, end: TreeCursor<'a>) -> Self {
         let mut walk = Ascend { root, here: None, end, stop: 0 };
         walk.enter(Some(here));
         walk
     }
 
-    fn enter(&mut self, here: Option<Place<'a>>) {
+    fn enter(&mut self, here: Option<TreeCursor<'a>>) {
         self.here = here;
         if let Some(here) = here {
             self.stop = if here.same_leaf(&self.end) { self.end.at } else { here.leaf.pairs.len() };
@@ -188,25 +190,25 @@ impl<'a> Iterator for Ascend<'a> {
     }
 }
 
-/// The pairs from one place back to another, descending.
+/// The pairs from one cursor back to another, descending.
 #[derive(Debug)]
 pub(crate) struct Descend<'a> {
     root: &'a Node,
     /// Nothing is left without one.
-    here: Option<Place<'a>>,
-    end: Place<'a>,
+    here: Option<TreeCursor<'a>>,
+    end: TreeCursor<'a>,
     /// Where to leave the leaf.
     stop: usize,
 }
 
 impl<'a> Descend<'a> {
-    pub(super) fn new(root: &'a Arc<Node>, here: Place<'a>, end: Place<'a>) -> Self {
+    pub(super) fn new(root: &'a Arc<Node>, here: TreeCursor<'a>, end: TreeCursor<'a>) -> Self {
         let mut walk = Descend { root, here: None, end, stop: 0 };
         walk.enter(Some(here));
         walk
     }
 
-    fn enter(&mut self, here: Option<Place<'a>>) {
+    fn enter(&mut self, here: Option<TreeCursor<'a>>) {
         self.here = here;
         if let Some(here) = here {
             self.stop = if here.same_leaf(&self.end) { self.end.at } else { 0 };

@@ -1,4 +1,4 @@
-//! A page beside a sorted map: one change at a time, mostly of a copy as in a transaction of its own.
+//! A block beside a sorted map: one change at a time, mostly of a copy as in a transaction of its own.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -6,10 +6,10 @@ use std::ops::Range;
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 
-use super::page::Page;
+use super::block::Block;
 use crate::testsuite::shapes::{Lengths, Shape};
 
-/// Far fewer pairs than in a leaf, so that pages are full and empty again and again.
+/// Far fewer pairs than in a leaf, so that blocks are full and empty again and again.
 const SIZE: usize = 24;
 
 type Model = BTreeMap<Vec<u8>, Vec<u8>>;
@@ -33,37 +33,40 @@ fn key(shape: &Shape, rng: &mut StdRng) -> Vec<u8> {
     }
 }
 
-/// The pairs of a page, which must keep its own rules.
-fn pairs(page: &Page<SIZE>) -> impl Iterator<Item = (&[u8], &[u8])> {
-    page.check();
-    (0..page.len()).map(|at| page.pair(at).unwrap())
+/// The pairs of a block, which must keep its own rules.
+fn pairs(block: &Block<SIZE>) -> impl Iterator<Item = (&[u8], &[u8])> {
+    block.check();
+    (0..block.len()).map(|at| block.pair(at).unwrap())
 }
 
-fn assert_equal(page: &Page<SIZE>, model: &Model, step: usize) {
-    assert!(pairs(page).eq(model.iter().map(|(key, value)| (&key[..], &value[..]))), "step {step}");
+fn assert_equal(block: &Block<SIZE>, model: &Model, step: usize) {
+    assert!(
+        pairs(block).eq(model.iter().map(|(key, value)| (&key[..], &value[..]))),
+        "step {step}"
+    );
 }
 
-fn put(page: &mut Page<SIZE>, model: &mut Model, key: Vec<u8>, value: Vec<u8>) {
-    match page.find(&key) {
-        Ok(at) => assert_eq!(page.set_value(at, &value), model[&key].len()),
-        Err(_) if page.len() == SIZE => return,
-        Err(at) => page.insert(at, &key, &value),
+fn put(block: &mut Block<SIZE>, model: &mut Model, key: Vec<u8>, value: Vec<u8>) {
+    match block.find(&key) {
+        Ok(at) => assert_eq!(block.set_value(at, &value), model[&key].len()),
+        Err(_) if block.len() == SIZE => return,
+        Err(at) => block.insert(at, &key, &value),
     }
     model.insert(key, value);
 }
 
-fn remove(page: &mut Page<SIZE>, model: &mut Model, range: Range<usize>) {
-    let keys: Vec<Vec<u8>> = range.clone().map(|at| page.key(at).to_vec()).collect();
-    page.remove(range);
+fn remove(block: &mut Block<SIZE>, model: &mut Model, range: Range<usize>) {
+    let keys: Vec<Vec<u8>> = range.clone().map(|at| block.key(at).to_vec()).collect();
+    block.remove(range);
     keys.iter().for_each(|key| assert!(model.remove(key).is_some()));
 }
 
-/// Cuts a page in two, changes one half, and makes one page of both again.
-fn cut_and_join(page: &mut Page<SIZE>, model: &mut Model, shape: &Shape, rng: &mut StdRng) {
-    let at = rng.random_range(0..=page.len());
-    let mut right = page.split_off(at);
+/// Cuts a block in two, changes one half, and makes one block of both again.
+fn cut_and_join(block: &mut Block<SIZE>, model: &mut Model, shape: &Shape, rng: &mut StdRng) {
+    let at = rng.random_range(0..=block.len());
+    let mut right = block.split_off(at);
     right.check();
-    page.check();
+    block.check();
     if rng.random() && right.len() > 0 {
         let at = rng.random_range(0..right.len());
         let value = shape.value(rng);
@@ -71,28 +74,28 @@ fn cut_and_join(page: &mut Page<SIZE>, model: &mut Model, shape: &Shape, rng: &m
         right.set_value(at, &value);
         right.check();
     }
-    let joined = Page::of(&[(page, 0..page.len()), (&right, 0..right.len())]);
+    let joined = Block::of(&[(block, 0..block.len()), (&right, 0..right.len())]);
     if rng.random() {
-        *page = joined;
+        *block = joined;
     } else {
         // Only one of the halves stays.
         let range = if rng.random() { 0..at } else { at..joined.len() };
         let keys: Vec<&[u8]> = range.clone().map(|at| joined.key(at)).collect();
         model.retain(|key, _| keys.contains(&&key[..]));
-        *page = Page::of(&[(&joined, range)]);
+        *block = Block::of(&[(&joined, range)]);
     }
 }
 
 fn run(shape: &Shape, steps: usize, rng: &mut StdRng) {
-    let (mut page, mut model) = (Page::<SIZE>::new(), Model::new());
-    let mut held: Vec<(Page<SIZE>, Model)> = Vec::new();
+    let (mut block, mut model) = (Block::<SIZE>::new(), Model::new());
+    let mut held: Vec<(Block<SIZE>, Model)> = Vec::new();
     for step in 0..steps {
         // In some stretches each change is a put in a transaction of its own. In the others, without a copy, it is one
         // more change of the same transaction.
         let only_puts = step / 4000 % 2 == 0;
         if only_puts || rng.random() {
-            let copy = page.clone();
-            let before = std::mem::replace(&mut page, copy);
+            let copy = block.clone();
+            let before = std::mem::replace(&mut block, copy);
             if rng.random_ratio(1, 100) {
                 held.push((before, model.clone()));
             }
@@ -100,31 +103,31 @@ fn run(shape: &Shape, steps: usize, rng: &mut StdRng) {
         // In some stretches more comes than goes.
         let growing = step / 300 % 2 == 0;
         match rng.random_range(0..if only_puts { 70 } else { 100 }) {
-            0..70 => put(&mut page, &mut model, key(shape, rng), shape.value(rng)),
-            70..80 if growing => put(&mut page, &mut model, key(shape, rng), shape.value(rng)),
-            70..96 if page.len() > 0 => {
-                let at = rng.random_range(0..page.len());
-                remove(&mut page, &mut model, at..at + 1);
+            0..70 => put(&mut block, &mut model, key(shape, rng), shape.value(rng)),
+            70..80 if growing => put(&mut block, &mut model, key(shape, rng), shape.value(rng)),
+            70..96 if block.len() > 0 => {
+                let at = rng.random_range(0..block.len());
+                remove(&mut block, &mut model, at..at + 1);
             }
-            96..98 if page.len() > 0 => {
-                let from = rng.random_range(0..page.len());
-                let to = rng.random_range(from..=page.len());
-                remove(&mut page, &mut model, from..to);
+            96..98 if block.len() > 0 => {
+                let from = rng.random_range(0..block.len());
+                let to = rng.random_range(from..=block.len());
+                remove(&mut block, &mut model, from..to);
             }
-            _ => cut_and_join(&mut page, &mut model, shape, rng),
+            _ => cut_and_join(&mut block, &mut model, shape, rng),
         }
-        page.check();
+        block.check();
         let key = key(shape, rng);
-        let found = page.find(&key).ok().and_then(|at| page.pair(at)).map(|(_, value)| value);
+        let found = block.find(&key).ok().and_then(|at| block.pair(at)).map(|(_, value)| value);
         assert_eq!(found, model.get(&key).map(|value| &value[..]), "step {step}");
         if step % 16 == 0 {
-            assert_equal(&page, &model, step);
+            assert_equal(&block, &model, step);
         }
         if held.len() > 4 {
-            held.drain(..).for_each(|(page, model)| assert_equal(&page, &model, step));
+            held.drain(..).for_each(|(block, model)| assert_equal(&block, &model, step));
         }
     }
-    assert_equal(&page, &model, steps);
+    assert_equal(&block, &model, steps);
 }
 
 #[test]

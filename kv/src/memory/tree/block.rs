@@ -1,6 +1,6 @@
-//! A page: sorted pairs that lie together, so that a search and a walk touch few lines of the cache.
+//! A block: sorted pairs that lie together, so that a search and a walk touch few lines of the cache.
 //!
-//! For each key there is its *head*: the four bytes that follow what all keys of the page have in common. The heads
+//! For each key there is its *head*: the four bytes that follow what all keys of the block have in common. The heads
 //! are side by side and nearly always decide where a key is, without a look at the keys. They are numbers with a
 //! sign, because processors compare many of these at once.
 
@@ -8,14 +8,14 @@ use std::cmp::Ordering;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// A pair with more bytes than this is kept apart from the page, which only refers to it. So little is copied when
-/// a page is.
+/// A pair with more bytes than this is kept apart from the block, which only refers to it. So little is copied when
+/// a block is.
 const FAR: usize = 128;
 /// The key length that stands for a pair that is kept apart.
 const IS_FAR: u16 = u16::MAX;
-/// The longest beginning of keys that a page leaves out of its heads.
+/// The longest beginning of keys that a block leaves out of its heads.
 const MAX_PREFIX: usize = 64;
-/// The least room in bytes that a page gets at once.
+/// The least room in bytes that a block gets at once.
 const GROWTH: usize = 64;
 /// What part of the bytes may be gaps: one byte of so many.
 const GAPS: usize = 4;
@@ -25,16 +25,16 @@ const GAPS: usize = 4;
 /// Methods that are given a position expect it to be in range. Otherwise reads return nothing and changes do
 /// nothing.
 #[derive(Debug)]
-pub(super) struct Page<const N: usize> {
+pub(super) struct Block<const N: usize> {
     len: usize,
     /// So many bytes all keys have in common, at least. They are also the first ones of `bytes`.
     prefix: usize,
     /// The head of each key; the greatest number where there is no key.
     heads: [i32; N],
-    places: [Place; N],
+    pointers: [CellPointer; N],
     /// The pairs, each as its key and then its value, in no order and with gaps.
     ///
-    /// Pairs are appended. Gaps close before that when the room is used up, and when a page is copied, if they are
+    /// Pairs are appended. Gaps close before that when the room is used up, and when a block is copied, if they are
     /// more than a part of the bytes. So the bytes stay below 4/3 of the largest pairs, and the room of one copy.
     bytes: Vec<u8>,
     /// How many of `bytes` belong to no pair any more.
@@ -42,19 +42,19 @@ pub(super) struct Page<const N: usize> {
     far: Vec<Far>,
 }
 
-/// Where a pair is: in the bytes of the page, or with [`IS_FAR`] in its list of pairs that are kept apart.
+/// Where a pair is: in the bytes of the block, or with [`IS_FAR`] in its list of pairs that are kept apart.
 #[derive(Debug, Clone, Copy, Default)]
-struct Place {
+struct CellPointer {
     start: u16,
     key: u16,
     value: u16,
 }
 
-impl Place {
+impl CellPointer {
     /// `None` if one of the numbers has more than 16 bits, or the key length stands for something else.
     fn new(start: usize, key: usize, value: usize) -> Option<Self> {
         let [start, key, value] = [start, key, value].map(|number| u16::try_from(number).ok());
-        Some(Place { start: start?, key: key.filter(|key| *key != IS_FAR)?, value: value? })
+        Some(CellPointer { start: start?, key: key.filter(|key| *key != IS_FAR)?, value: value? })
     }
 
     fn bytes(self) -> Range<usize> {
@@ -70,15 +70,15 @@ struct Far {
     key_len: usize,
 }
 
-impl<const N: usize> Page<N> {
+impl<const N: usize> Block<N> {
     pub(super) fn new() -> Self {
-        const { assert!(N * FAR + MAX_PREFIX < (IS_FAR as usize) / 2, "places have 16 bits") };
-        const { assert!(FAR < IS_FAR as usize && N < IS_FAR as usize, "places have 16 bits") };
-        Page {
+        const { assert!(N * FAR + MAX_PREFIX < (IS_FAR as usize) / 2, "offsets have 16 bits") };
+        const { assert!(FAR < IS_FAR as usize && N < IS_FAR as usize, "offsets have 16 bits") };
+        Block {
             len: 0,
             prefix: 0,
             heads: [i32::MAX; N],
-            places: [Place::default(); N],
+            pointers: [CellPointer::default(); N],
             bytes: Vec::new(),
             gaps: 0,
             far: Vec::new(),
@@ -92,12 +92,12 @@ impl<const N: usize> Page<N> {
 
     #[inline]
     pub(super) fn pair(&self, at: usize) -> Option<(&[u8], &[u8])> {
-        let place = *self.places.get(..self.len)?.get(at)?;
-        if place.key == IS_FAR {
-            let far = self.far.get(usize::from(place.start))?;
+        let pointer = *self.pointers.get(..self.len)?.get(at)?;
+        if pointer.key == IS_FAR {
+            let far = self.far.get(usize::from(pointer.start))?;
             return far.pair.split_at_checked(far.key_len);
         }
-        self.bytes.get(place.bytes())?.split_at_checked(usize::from(place.key))
+        self.bytes.get(pointer.bytes())?.split_at_checked(usize::from(pointer.key))
     }
 
     #[inline]
@@ -133,23 +133,23 @@ impl<const N: usize> Page<N> {
         Err(from)
     }
 
-    /// Puts a pair where [`find`](Self::find) says that its key would be. The page must not be full.
+    /// Puts a pair where [`find`](Self::find) says that its key would be. The block must not be full.
     pub(super) fn insert(&mut self, at: usize, key: &[u8], value: &[u8]) {
         if self.len == N || at > self.len {
             return;
         }
         if self.len == 0 {
-            *self = Page::new();
+            *self = Block::new();
             self.begin_with(key.get(..MAX_PREFIX).unwrap_or(key));
         } else if !key.starts_with(self.prefix()) {
             self.prefix = common(self.prefix(), key);
             self.make_heads();
         }
-        let place = self.place_for(key, value);
-        self.places.copy_within(at..self.len, at + 1);
+        let pointer = self.add_near(key, value);
+        self.pointers.copy_within(at..self.len, at + 1);
         self.heads.copy_within(at..self.len, at + 1);
         self.len += 1;
-        self.set_place(at, place);
+        self.set_pointer(at, pointer);
         if let Some(head) = self.heads.get_mut(at) {
             *head = head_of(key.get(self.prefix..).unwrap_or_default());
         }
@@ -159,9 +159,9 @@ impl<const N: usize> Page<N> {
     pub(super) fn set_value(&mut self, at: usize, value: &[u8]) -> usize {
         let Some((key, old)) = self.pair(at) else { return 0 };
         let old_len = old.len();
-        let place = self.places.get(at).copied().unwrap_or_default();
-        if place.key != IS_FAR && old_len == value.len() {
-            let range = place.bytes().end - old_len..place.bytes().end;
+        let pointer = self.pointers.get(at).copied().unwrap_or_default();
+        if pointer.key != IS_FAR && old_len == value.len() {
+            let range = pointer.bytes().end - old_len..pointer.bytes().end;
             if let Some(room) = self.bytes.get_mut(range) {
                 room.copy_from_slice(value);
             }
@@ -169,8 +169,8 @@ impl<const N: usize> Page<N> {
         }
         let key = key.to_vec();
         self.give_up(at);
-        let place = self.place_for(&key, value);
-        self.set_place(at, place);
+        let pointer = self.add_near(&key, value);
+        self.set_pointer(at, pointer);
         old_len
     }
 
@@ -183,7 +183,7 @@ impl<const N: usize> Page<N> {
             self.give_up(at);
         }
         let rest = range.start + (self.len - range.end);
-        self.places.copy_within(range.end..self.len, range.start);
+        self.pointers.copy_within(range.end..self.len, range.start);
         self.heads.copy_within(range.end..self.len, range.start);
         if let Some(free) = self.heads.get_mut(rest..self.len) {
             free.fill(i32::MAX);
@@ -191,26 +191,26 @@ impl<const N: usize> Page<N> {
         self.len = rest;
     }
 
-    /// The pairs at some positions of some pages, in this order, as one page.
+    /// The pairs at some positions of some blocks, in this order, as one block.
     pub(super) fn of(parts: &[(&Self, Range<usize>)]) -> Self {
         let pairs =
-            || parts.iter().flat_map(|(page, at)| at.clone().filter_map(|at| page.pair(at)));
-        let mut made = Page::new();
+            || parts.iter().flat_map(|(block, at)| at.clone().filter_map(|at| block.pair(at)));
+        let mut made = Block::new();
         let Some((first, _)) = pairs().next() else { return made };
         let last = pairs().next_back().unwrap_or_default().0;
         let near = pairs().map(|(key, value)| key.len() + value.len()).filter(|len| *len <= FAR);
         let prefix = common(first, last).min(MAX_PREFIX);
         made.bytes.reserve_exact(prefix + near.sum::<usize>());
         made.begin_with(first.get(..prefix).unwrap_or_default());
-        for (page, range) in parts {
-            for (key, value, far) in range.clone().filter_map(|at| page.pair_to_share(at)) {
-                let place = match far {
-                    Some(far) => made.place_far(far),
-                    None => made.place_for(key, value),
+        for (block, range) in parts {
+            for (key, value, far) in range.clone().filter_map(|at| block.pair_to_share(at)) {
+                let pointer = match far {
+                    Some(far) => made.add_far(far),
+                    None => made.add_near(key, value),
                 };
                 let at = made.len;
                 made.len += 1;
-                made.set_place(at, place);
+                made.set_pointer(at, pointer);
             }
         }
         made.make_heads();
@@ -219,8 +219,8 @@ impl<const N: usize> Page<N> {
 
     /// Keeps the pairs before a position, and returns those from there on.
     pub(super) fn split_off(&mut self, at: usize) -> Self {
-        let right = Page::of(&[(self, at..self.len)]);
-        *self = Page::of(&[(self, 0..at)]);
+        let right = Block::of(&[(self, at..self.len)]);
+        *self = Block::of(&[(self, 0..at)]);
         right
     }
 
@@ -229,7 +229,7 @@ impl<const N: usize> Page<N> {
         self.bytes.get(..self.prefix).unwrap_or_default()
     }
 
-    /// Prepares an empty page for keys that begin so.
+    /// Prepares an empty block for keys that begin so.
     fn begin_with(&mut self, prefix: &[u8]) {
         self.bytes.extend_from_slice(prefix);
         self.prefix = prefix.len();
@@ -237,14 +237,14 @@ impl<const N: usize> Page<N> {
 
     fn pair_to_share(&self, at: usize) -> Option<(&[u8], &[u8], Option<&Far>)> {
         let (key, value) = self.pair(at)?;
-        let place = self.places.get(at)?;
-        let far = self.far.get(usize::from(place.start)).filter(|_| place.key == IS_FAR);
+        let pointer = self.pointers.get(at)?;
+        let far = self.far.get(usize::from(pointer.start)).filter(|_| pointer.key == IS_FAR);
         Some((key, value, far))
     }
 
-    fn set_place(&mut self, at: usize, place: Place) {
-        if let Some(slot) = self.places.get_mut(at) {
-            *slot = place;
+    fn set_pointer(&mut self, at: usize, pointer: CellPointer) {
+        if let Some(slot) = self.pointers.get_mut(at) {
+            *slot = pointer;
         }
     }
 
@@ -256,8 +256,8 @@ impl<const N: usize> Page<N> {
         self.heads = heads;
     }
 
-    /// Adds a pair to those of the page, at no position yet.
-    fn place_for(&mut self, key: &[u8], value: &[u8]) -> Place {
+    /// Adds a pair to those of the block, at no position yet.
+    fn add_near(&mut self, key: &[u8], value: &[u8]) -> CellPointer {
         let len = key.len() + value.len();
         if len <= FAR {
             if self.bytes.capacity() - self.bytes.len() < len {
@@ -266,39 +266,39 @@ impl<const N: usize> Page<N> {
                 }
                 self.bytes.reserve_exact(len.max(GROWTH));
             }
-            if let Some(place) = Place::new(self.bytes.len(), key.len(), value.len()) {
+            if let Some(pointer) = CellPointer::new(self.bytes.len(), key.len(), value.len()) {
                 self.bytes.extend_from_slice(key);
                 self.bytes.extend_from_slice(value);
-                return place;
+                return pointer;
             }
         }
         let pair = [key, value].concat().into();
-        self.place_far(&Far { pair, key_len: key.len() })
+        self.add_far(&Far { pair, key_len: key.len() })
     }
 
-    fn place_far(&mut self, far: &Far) -> Place {
+    fn add_far(&mut self, far: &Far) -> CellPointer {
         #[allow(clippy::cast_possible_truncation, reason = "one for each of `N` pairs; see `new`")]
         let start = self.far.len() as u16;
         self.far.push(far.clone());
-        Place { start, key: IS_FAR, value: 0 }
+        CellPointer { start, key: IS_FAR, value: 0 }
     }
 
     /// Leaves the bytes of a pair unused; it is empty then.
     fn give_up(&mut self, at: usize) {
-        let Some(slot) = self.places.get_mut(at) else { return };
-        let place = std::mem::take(slot);
-        if place.key != IS_FAR {
-            self.gaps += place.bytes().len();
+        let Some(slot) = self.pointers.get_mut(at) else { return };
+        let pointer = std::mem::take(slot);
+        if pointer.key != IS_FAR {
+            self.gaps += pointer.bytes().len();
             return;
         }
-        // The last one takes the place of the one that goes.
+        // The last one moves into the slot of the one that goes.
         let last = self.far.len().saturating_sub(1);
-        if usize::from(place.start) < self.far.len() {
-            self.far.swap_remove(usize::from(place.start));
+        if usize::from(pointer.start) < self.far.len() {
+            self.far.swap_remove(usize::from(pointer.start));
         }
-        for other in self.places.iter_mut().take(self.len) {
+        for other in self.pointers.iter_mut().take(self.len) {
             if other.key == IS_FAR && usize::from(other.start) == last {
-                other.start = place.start;
+                other.start = pointer.start;
             }
         }
     }
@@ -308,36 +308,36 @@ impl<const N: usize> Page<N> {
     }
 
     fn close_gaps(&mut self) {
-        if let Some((bytes, places)) = self.without_gaps() {
-            (self.bytes, self.places, self.gaps) = (bytes, places, 0);
+        if let Some((bytes, pointers)) = self.without_gaps() {
+            (self.bytes, self.pointers, self.gaps) = (bytes, pointers, 0);
         }
     }
 
-    /// The bytes and places of the pairs alone, with room for one more pair. `None` if a place cannot be said.
-    fn without_gaps(&self) -> Option<(Vec<u8>, [Place; N])> {
+    /// The bytes and pointers of the pairs alone, with room for one more pair. `None` if a pointer cannot be said.
+    fn without_gaps(&self) -> Option<(Vec<u8>, [CellPointer; N])> {
         let mut bytes = Vec::with_capacity(self.bytes.len() - self.gaps + GROWTH);
-        let mut places = self.places;
+        let mut pointers = self.pointers;
         bytes.extend_from_slice(self.prefix());
-        for place in places.iter_mut().take(self.len).filter(|place| place.key != IS_FAR) {
-            let pair = self.bytes.get(place.bytes()).unwrap_or_default();
-            place.start = u16::try_from(bytes.len()).ok()?;
+        for pointer in pointers.iter_mut().take(self.len).filter(|pointer| pointer.key != IS_FAR) {
+            let pair = self.bytes.get(pointer.bytes()).unwrap_or_default();
+            pointer.start = u16::try_from(bytes.len()).ok()?;
             bytes.extend_from_slice(pair);
         }
-        Some((bytes, places))
+        Some((bytes, pointers))
     }
 }
 
-impl<const N: usize> Clone for Page<N> {
-    /// Has room for a pair, because a page is copied to be changed.
+impl<const N: usize> Clone for Block<N> {
+    /// Has room for a pair, because a block is copied to be changed.
     fn clone(&self) -> Self {
         if self.has_many_gaps()
-            && let Some((bytes, places)) = self.without_gaps()
+            && let Some((bytes, pointers)) = self.without_gaps()
         {
-            return Page { bytes, places, gaps: 0, far: self.far.clone(), ..*self };
+            return Block { bytes, pointers, gaps: 0, far: self.far.clone(), ..*self };
         }
         let mut bytes = Vec::with_capacity(self.bytes.len() + GROWTH);
         bytes.extend_from_slice(&self.bytes);
-        Page { bytes, far: self.far.clone(), ..*self }
+        Block { bytes, far: self.far.clone(), ..*self }
     }
 }
 
@@ -363,35 +363,35 @@ pub(super) fn common(a: &[u8], b: &[u8]) -> usize {
 }
 
 #[cfg(test)]
-impl<const N: usize> Page<N> {
+impl<const N: usize> Block<N> {
     /// Panics unless the keys ascend, the heads are theirs, each pair has bytes of its own, and few bytes belong to none.
     pub(super) fn check(&self) {
         let prefix = self.prefix();
         let (mut far, mut near) = (Vec::new(), Vec::new());
-        for (at, place) in self.places.iter().take(self.len).enumerate() {
+        for (at, pointer) in self.pointers.iter().take(self.len).enumerate() {
             let key = self.pair(at).expect("a pair").0;
             assert!(at == 0 || self.key(at - 1) < key, "the order of keys");
             assert_eq!(self.heads[at], head_of(key.strip_prefix(prefix).expect("the prefix")));
-            match place.key {
-                IS_FAR => far.push(usize::from(place.start)),
-                _ => near.push((place.bytes().start, place.bytes().end)),
+            match pointer.key {
+                IS_FAR => far.push(usize::from(pointer.start)),
+                _ => near.push((pointer.bytes().start, pointer.bytes().end)),
             }
         }
         assert!(self.heads[self.len..].iter().all(|head| *head == i32::MAX));
         far.sort_unstable();
-        assert!(far.into_iter().eq(0..self.far.len()), "a pair apart has one place");
+        assert!(far.into_iter().eq(0..self.far.len()), "a pair apart has one pointer");
         near.sort_unstable();
         let (mut end, mut used) = (prefix.len(), prefix.len());
-        for place in near.into_iter().filter(|(start, end)| start < end) {
-            assert!(end <= place.0 && place.1 <= self.bytes.len(), "places overlap");
-            end = place.1;
-            used += place.1 - place.0;
+        for range in near.into_iter().filter(|(start, end)| start < end) {
+            assert!(end <= range.0 && range.1 <= self.bytes.len(), "pairs overlap");
+            end = range.1;
+            used += range.1 - range.0;
         }
         let lost = self.bytes.len() - used - self.gaps;
         assert!(lost <= MAX_PREFIX, "only the beginning of a longer prefix is lost");
         assert!(self.bytes.capacity() <= Self::MOST_BYTES, "{} bytes", self.bytes.capacity());
     }
 
-    /// When a page gets more room, pairs and lost bytes are 3/4 of it or more.
+    /// When a block gets more room, pairs and lost bytes are 3/4 of it or more.
     const MOST_BYTES: usize = (N * FAR + 2 * MAX_PREFIX) * GAPS / (GAPS - 1) + FAR;
 }
