@@ -13,7 +13,7 @@ use crate::client::{TXN, UnderWay, encoded};
 use crate::error::Failure;
 use crate::layout::value_of;
 use crate::shared::Shared;
-use crate::wire::{Done, Found, Op, Range, Txn};
+use crate::wire::{Done, Op, Range, RangeResponse, Txn};
 
 /// The keys that were read are forgotten when they take more bytes than this. Then they may be read again.
 const MOST_SEEN: usize = 32 << 20;
@@ -228,7 +228,7 @@ impl Reading {
     }
 
     /// The page that was asked for. If all that has come of it was removed, asks on.
-    fn page(&mut self, read: &RangeRead, mut found: Found) -> Result<RangePage> {
+    fn page(&mut self, read: &RangeRead, mut found: RangeResponse) -> Result<RangePage> {
         let mut rest = read.clone();
         loop {
             let is_last = !found.more || rest.span().is_single_key();

@@ -219,7 +219,7 @@ pub(crate) struct Record {
 /// The answer to a [`Range`].
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-pub(crate) struct Found {
+pub(crate) struct RangeResponse {
     pub(crate) kvs: Vec<Record>,
     pub(crate) more: bool,
     #[serde(deserialize_with = "number")]
@@ -230,7 +230,7 @@ pub(crate) struct Found {
 #[serde(default)]
 struct Response {
     #[serde(alias = "responseRange")]
-    response_range: Option<Found>,
+    response_range: Option<RangeResponse>,
 }
 
 /// The answer to a [`Txn`].
@@ -244,7 +244,7 @@ pub(crate) struct Done {
 
 impl Done {
     /// The answers to its ranges.
-    pub(crate) fn found(self) -> impl Iterator<Item = Found> {
+    pub(crate) fn found(self) -> impl Iterator<Item = RangeResponse> {
         self.responses.into_iter().filter_map(|response| response.response_range)
     }
 }
