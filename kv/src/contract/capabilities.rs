@@ -69,7 +69,7 @@ impl Capabilities {
     }
 }
 
-/// Figures about a store. Those that the store does not know are `None`.
+/// Figures about a store. A figure that the store does not know is `None`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Statistics {

@@ -6,8 +6,9 @@ use std::time::Duration;
 /// [`KvDatabase::counters`](crate::KvDatabase::counters). What a store does not have, or does not count, is
 /// `None`.
 ///
-/// All but the connections only grow, so that the difference of two readings is what was done in between. They
-/// are read one after the other, while others may go on: they need not be of one moment.
+/// All but the connections only grow, so that the difference of two readings is what was done in
+/// between. They are read one after the other while transactions may be running, so they need not
+/// be of one moment.
 ///
 /// ```
 /// use permazen_kv::{KvDatabase, KvDatabaseExt, KvWrite, memory::MemoryStore};
@@ -24,20 +25,22 @@ use std::time::Duration;
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Counters {
-    /// Transactions begun, those that read and those that write. Each attempt of a closure is one.
+    /// Transactions begun, for reading and for writing. Each attempt of a closure is one.
     pub begun: Option<u64>,
     /// Transactions that have written something and were committed. Each transaction of a group counts.
     pub commits: Option<u64>,
     /// Transactions that failed because another one has changed what they have read, when they read, wrote or
     /// committed.
     pub conflicts: Option<u64>,
-    /// Transactions that were begun because the same work had failed before: those with
-    /// [`TxOptions::failed`](crate::TxOptions::failed), such as the second and later attempts of closures.
+    /// Transactions that were begun because the same work had failed before: transactions with
+    /// [`TxOptions::failed`](crate::TxOptions::failed), such as the second and later attempts of
+    /// closures.
     pub retries: Option<u64>,
     /// Commits of which it is not known whether they took effect.
     pub unknown_outcomes: Option<u64>,
-    /// How often a transaction has waited for others of this process: for its turn to write, or for a connection
-    /// to a server. A group takes along those that wait, so these count too. Waits for other processes do not.
+    /// How often a transaction has waited for others of this process: for its turn to write, or for
+    /// a connection to a server. A transaction that waits and then commits in a group counts too.
+    /// Waits for other processes do not.
     pub waits: Option<u64>,
     /// How many of these waits were in vain, because the time to wait was over.
     pub waits_in_vain: Option<u64>,
@@ -57,7 +60,7 @@ pub struct Counters {
 }
 
 impl Counters {
-    /// These, and where they are `None`, what `other` has.
+    /// These counters; where one is `None`, that of `other`.
     ///
     /// ```
     /// use permazen_kv::Counters;
@@ -88,8 +91,9 @@ impl Counters {
         }
     }
 
-    /// What a store that is built on another one has to say of that: how long transactions have waited in it, and
-    /// its servers. What it calls transactions and commits is something else above.
+    /// The part of these counters that a store built on this one reports as well: how long
+    /// transactions have waited, and the servers. It leaves out transactions and commits, because
+    /// the store above counts its own.
     ///
     /// ```
     /// use permazen_kv::Counters;

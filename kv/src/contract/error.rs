@@ -39,9 +39,10 @@ pub enum KvError {
     /// again.
     #[error("this must be retried: {0}")]
     Retry(String),
-    /// This thread is in the middle of a transaction that writes to the same store, in which one writes at a
-    /// time, and another one would wait for that one forever. Nothing was changed, and the first one is
-    /// still usable. Waiting or running again does not help: the program must be changed.
+    /// This thread is in the middle of a transaction that writes to the same store. In this store
+    /// one transaction writes at a time, so a second one would wait for the first forever. Nothing
+    /// was changed, and the first one is still usable. Waiting or running again does not help: the
+    /// program must be changed.
     #[error(
         "cannot begin to write to {store}: this thread is already in a transaction that writes to it, and \
          would wait for itself; use that transaction (in a closure the one that it is given, also in hooks \
@@ -136,7 +137,7 @@ pub enum KvError {
     },
     /// This process was forked from the one that has opened the store. Nothing was changed.
     #[error(
-        "{store}: this process was forked from the one that has it open, and cannot use what that has opened; drop \
+        "{store}: this process was forked from the process that opened it, and cannot use what was opened there; drop \
          that, and open the store again in this process"
     )]
     Forked {
@@ -226,7 +227,7 @@ impl KvError {
         matches!(self, KvError::Damaged { .. }) || self.is_of(ErrorFamily::Damage)
     }
 
-    /// A word for what kind of error it is, which says nothing of what is stored.
+    /// The kind of the error in a word, which reveals nothing of what is stored.
     pub(crate) fn kind(&self) -> &'static str {
         match self {
             KvError::Retry(_) => "retry",
@@ -315,7 +316,8 @@ pub enum Conflict {
         /// The first key after it, if it has an end.
         max: Option<bytes::Bytes>,
     },
-    /// What a store says that finds conflicts itself, such as that of a server, and does not name the key.
+    /// What a store reports that finds conflicts itself and does not name the key, such as a store
+    /// on a server.
     Reported(Box<str>),
     /// Another transaction changed what this one has read, and ran within this one: on the same
     /// thread, while all other threads had to wait. Running this one again has the same result.
@@ -333,8 +335,8 @@ impl fmt::Display for Conflict {
             Conflict::Reported(what) => f.write_str(what),
             Conflict::Within(conflict) => write!(
                 f,
-                "{conflict}, which another transaction has changed that was committed within this one, \
-                 on the same thread: make its changes in this one, or commit it before this one begins"
+                "{conflict}: another transaction changed this, and was committed within this one \
+                 on the same thread; make its changes in this one, or commit it before this one begins"
             ),
         }
     }

@@ -1,7 +1,8 @@
-//! What a store is, for those who use one and those who write one. Users find all public items at
-//! the root of the crate. The rest of the crate may also use `pass_on!`, which makes methods that pass their
-//! arguments on; `WatchTracker`, which the memory store and the optimistic engine notify of their
-//! commits (LMDB and SQLite have no watches); and two constants about waiting.
+//! What a store is, for programs that use one and for authors of new ones. Users find all public
+//! items at the root of the crate. The rest of the crate may also use `pass_on!`, which makes
+//! methods that pass their arguments on; `WatchTracker`, which the memory store and the optimistic
+//! engine notify of their commits (LMDB and SQLite have no watches); and two constants about
+//! waiting.
 //!
 //! `store.rs` has the traits, `options.rs` the options of transactions, `capabilities.rs` what a store says of
 //! itself, `counters.rs` what it has counted, `warning.rs` what it advises about its server, `space.rs` what pairs take

@@ -1,4 +1,4 @@
-//! How a transaction begins: the options that whoever begins it can choose.
+//! How a transaction begins: the options that its caller can choose.
 
 use std::time::Duration;
 
@@ -39,12 +39,13 @@ pub struct TxOptions {
     /// store, so that other processes and direct writers wait too. On SQLite with `late_lock`, it
     /// takes the right to write when it begins.
     pub failed: u32,
-    /// What a read-only transaction reads can be relied on at once, and its `commit` cannot fail because of
-    /// what others do. In most stores this is always so. Those that may find a conflict of a transaction that only
-    /// reads, such as PostgreSQL, wait with the first read until there can be none, for at most
-    /// [`wait`](TxOptions::wait): until the transactions that write at that moment have ended. Good for long
-    /// reads, such as checks and copies of the whole database. A store that cannot wait for that ignores it, and so
-    /// does a transaction that writes.
+    /// What a read-only transaction reads can be relied on at once, and its `commit` cannot fail
+    /// because of what others do. In most stores this is always so. A store that may find a
+    /// conflict of a transaction that only reads, such as PostgreSQL, delays the first read until
+    /// there can be none, for at most [`wait`](TxOptions::wait): until the transactions that write
+    /// at that moment have ended. Good for long reads, such as checks and copies of the whole
+    /// database. A store that cannot wait for that ignores it, and so does a transaction that
+    /// writes.
     pub certain: bool,
     /// The transaction ends on the thread that begins it. In between, other threads may use it. On LMDB,
     /// a transaction that writes then begins and ends several times faster, because no other thread needs
@@ -52,9 +53,10 @@ pub struct TxOptions {
     /// [`KvError::IllegalState`](crate::KvError::IllegalState); others get the right to write when the
     /// first thread begins another transaction or ends. Stores to which the thread does not matter ignore it.
     pub ends_here: bool,
-    /// The transaction can be committed in a group with others that wait at the same time, so that one flush
-    /// serves all; for whoever runs it again after a retryable error, as closures are, and uses it on one thread. Only LMDB and SQLite
-    /// make groups, of transactions that have not [`failed`](TxOptions::failed) before.
+    /// The transaction can be committed in a group with others that wait at the same time, so that
+    /// one flush serves all. Set this only if the transaction is run again after a retryable error,
+    /// as closures are, and is used on one thread. Only LMDB and SQLite make groups, of
+    /// transactions that have not [`failed`](TxOptions::failed) before.
     ///
     /// Any operation of such a transaction, and its commit, can be [`KvError::Retry`](crate::KvError::Retry):
     /// it took longer than the others can wait (10 ms), or the store has no room for all of them. Its
@@ -69,7 +71,7 @@ pub struct TxOptions {
 /// How long a transaction waits for its turn to write if its options do not say.
 pub(crate) const DEFAULT_WAIT: Duration = Duration::from_secs(30);
 
-/// After so many failures a transaction gets its turn.
+/// After this many failures a transaction gets its turn.
 pub(crate) const TURN_AFTER: u32 = 5;
 
 impl TxOptions {

@@ -46,11 +46,12 @@ impl Default for Retry {
 
 impl Retry {
     /// Runs `attempt` on the result of `begin`, until it succeeds, fails with an error that is not
-    /// `retryable`, or has failed too often. If `begin` fails, nothing is run again. If another
-    /// transaction waited in vain within `attempt` for the right to write, or any for a connection to a
-    /// server, `attempt` is not run again either, because that transaction has used up its time to wait.
-    /// An error of a transaction that was to be committed in a group ([`TxOptions::in_group`]) does not
-    /// count if what the group wrote before it was not committed: `attempt` is run again.
+    /// `retryable`, or has failed too often. If `begin` fails, nothing is run again. If, within
+    /// `attempt`, another transaction waited in vain for the right to write, or any transaction
+    /// waited in vain for a connection to a server, `attempt` is not run again either, because that
+    /// transaction has used up its time to wait. An error of a transaction that was to be committed
+    /// in a group ([`TxOptions::in_group`]) does not count if what the group wrote before it was
+    /// not committed: `attempt` is run again.
     ///
     /// `begin` gets the number of times that `attempt` has failed. It passes this number on to the
     /// store ([`TxOptions::failed`]), so that a transaction that others overtake again and again

@@ -13,8 +13,9 @@ pub struct Space {
     pub pair_bytes: u64,
     /// The bytes of these pages that are in use: keys, values, and what the store adds to them.
     pub filled_bytes: u64,
-    /// The bytes of the pages that have the pairs. A page that has other pairs too counts by the share of what is in
-    /// use in it. Pages of the store that only lead to these are not counted.
+    /// The bytes of the pages that hold the pairs. A page that holds other pairs too counts in
+    /// part: by the share that these pairs have of the bytes in use in it. Pages of the store that
+    /// only lead to these are not counted.
     pub page_bytes: u64,
 }
 

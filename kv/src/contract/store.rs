@@ -204,8 +204,8 @@ pub trait KvRead {
         difference_by_scan(self, now, reads)
     }
 
-    /// Says what will be read soon, and returns whether that makes a difference. A store to which each
-    /// question is a round trip then asks for all of it at once, with its next question; see
+    /// Says what will be read soon, and returns whether that makes a difference. A store for which
+    /// each question is a round trip then asks for all of it at once, with its next question; see
     /// [`remote`](crate::remote). Others do nothing. Changes no answer.
     ///
     /// ```
@@ -232,7 +232,7 @@ pub trait KvRead {
         count.to_be_bytes()
     }
 
-    /// At what number a counter stands whose stored value is `value`: the inverse of
+    /// The count of a counter whose stored value is `value`: the inverse of
     /// [`encode_counter`](KvRead::encode_counter). Free.
     ///
     /// # Errors
@@ -241,7 +241,7 @@ pub trait KvRead {
         match <[u8; 8]>::try_from(value) {
             Ok(bytes) => Ok(i64::from_be_bytes(bytes)),
             Err(_) => Err(KvError::InvalidArgument(format!(
-                "a counter has 8 bytes, this value {}",
+                "a counter has 8 bytes, and this value has {}",
                 value.len()
             ))),
         }
@@ -268,8 +268,9 @@ pub trait KvRead {
 /// # Ok::<(), permazen_kv::KvError>(())
 /// ```
 pub trait KvWrite: KvRead {
-    /// What [`get_near`](KvRead::get_near) returns, for a caller that will probably put pairs near these keys. LMDB stays
-    /// where it has found them, so a put on the same page needs no descent. Otherwise the same, also in what it costs.
+    /// What [`get_near`](KvRead::get_near) returns, for a caller that will probably put pairs near
+    /// these keys. LMDB stays where it has found them, so a put on the same page needs no descent.
+    /// Otherwise it does and costs the same.
     ///
     /// ```
     /// use permazen_kv::{KvDatabase, KvWrite, TxOptions, memory::MemoryStore};
@@ -299,8 +300,9 @@ pub trait KvWrite: KvRead {
     /// `false`, and changes nothing, if it is there. Costs one descent, or a get and a put.
     ///
     /// A store that is far away may find out only when the transaction commits; then the commit is
-    /// [`KvError::Retry`]. It may take for granted that there is no key either that begins or ends with `key`, as
-    /// nobody has used such an ID: if there is one, and it is put, the commit can be [`KvError::Retry`] too.
+    /// [`KvError::Retry`]. Such a store may also assume that no key begins or ends with `key`,
+    /// because the ID was never used before: if there is such a key, and it is put, the commit can
+    /// be [`KvError::Retry`] too.
     ///
     /// # Errors
     /// The errors of [`get`](KvRead::get) and of [`put`](KvWrite::put).
@@ -396,12 +398,12 @@ pub trait KvWrite: KvRead {
     /// `min > max` is [`KvError::InvalidArgument`]; `min == max` removes nothing.
     fn remove_span(&mut self, span: KeySpan<'_>) -> Result<()>;
 
-    /// Shows the pairs of `span` to `judge` in ascending order, and removes those that it says. Costs
-    /// one descent, a step for each pair that is shown, and the removal of each. Where a store cannot do
-    /// both at once, it is a [`visit`](KvRead::visit), followed by one
+    /// Shows the pairs of `span` to `judge` in ascending order, and removes those for which it says
+    /// so. Costs one descent, a step for each pair that is shown, and the removal of each. Where a
+    /// store cannot do both at once, it is a [`visit`](KvRead::visit), followed by one
     /// [`remove_span`](KvWrite::remove_span) if all pairs of the span go, or else by a
-    /// [`remove`](KvWrite::remove) for each; so a pair may be removed at once, or only after the last one
-    /// was shown.
+    /// [`remove`](KvWrite::remove) for each; so a pair may be removed at once, or only after the
+    /// last one was shown.
     ///
     /// # Errors
     /// `min > max` is [`KvError::InvalidArgument`]. After an error, some of the pairs may have been removed.
@@ -576,7 +578,7 @@ pub trait KvTransaction: KvWrite {
     /// Reads what this transaction sees, without the risk of a conflict: if another transaction
     /// changes what was read in this way, this one does not fail.
     ///
-    /// Free. Its reads cost what those of the transaction cost, without the tracking.
+    /// Free. Its reads cost what reads of the transaction cost, without the tracking.
     ///
     /// `None` if the store does not track reads, so that there is no difference.
     fn untracked(&self) -> Option<&dyn KvRead> {
@@ -589,8 +591,9 @@ pub trait KvTransaction: KvWrite {
     /// asked ([`Capabilities::lazy_begin`]).
     ///
     /// `None` if the store does not keep the writes apart from the content: transactions of LMDB,
-    /// SQLite and the store in memory that write. Those of the optimistic engine do keep them, and
-    /// so do read-only transactions of LMDB and SQLite. Those of a server keep up to 64 MiB of them.
+    /// SQLite and the store in memory that write. Transactions of the optimistic engine do keep
+    /// them, and so do read-only transactions of LMDB and SQLite. Transactions of a store on a
+    /// server keep up to 64 MiB of them.
     ///
     /// ```
     /// use permazen_kv::memory::MemoryStore;

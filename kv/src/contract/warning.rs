@@ -2,7 +2,8 @@
 
 use std::fmt;
 
-/// Something that a store has found in the settings of its server when it was opened, and what to do about it.
+/// A problem that a store has found in the settings of its server when it was opened, and what to
+/// do about it.
 ///
 /// ```
 /// use permazen_kv::{Warning, WarningKind};

@@ -300,12 +300,12 @@ impl WatchTracker {
         });
     }
 
-    /// The watches, for those who tell what others have written.
+    /// The watches, for a store that reports what others have written.
     pub(crate) fn watches(&self) -> Watches {
         Watches { table: Arc::downgrade(&self.table) }
     }
 
-    /// Ends all watches with an error, and also those that are made later.
+    /// Ends all watches with an error, also watches that are made later.
     pub fn close(&self) {
         let mut table = lock(&self.table);
         table.closed = true;

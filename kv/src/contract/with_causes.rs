@@ -1,4 +1,4 @@
-//! The text of an error together with those of its causes.
+//! The text of an error together with the texts of its causes.
 //!
 //! The text of an error of this project is complete: it has the texts of its causes, and its `source` returns none of
 //! these again. So a program that prints an error alone and one that prints the chain of its sources print the same. The

@@ -82,7 +82,7 @@ pub struct Watch<'w> {
     readers: Readers,
 }
 
-/// After so many pairs or bytes, a watch is told how far the copy is.
+/// A watch is told how far the copy is each time this many pairs, or bytes, were copied.
 const PAIRS: u64 = 1 << 12;
 const BYTES: u64 = 1 << 20;
 
@@ -128,7 +128,7 @@ impl<'w> Watch<'w> {
         self.check()
     }
 
-    /// What is set when it shall stop.
+    /// The flag that is set when the copy must stop.
     #[cfg(feature = "sqlite")]
     pub(crate) fn stop_flag(&self) -> Option<&'w AtomicBool> {
         self.stop

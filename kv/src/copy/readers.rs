@@ -1,9 +1,9 @@
-//! What the permissions of a source say about those of its copies.
+//! The permissions of copies, which follow from the permissions of the source.
 
 use std::path::Path;
 
-/// Which users besides the owner may read and write the files of a store, and so those of its copies. (On Windows, a
-/// file gets the permissions of its folder, and this says nothing.)
+/// Which users besides the owner may read and write the files of a store, and so the files of its
+/// copies. (On Windows, a file gets the permissions of its folder, and this says nothing.)
 ///
 /// The owner of a copy can always read and write it, and the umask takes away from the rest. The group
 /// of the source counts only where the new file has the same group: else its members could be
@@ -18,7 +18,7 @@ use std::path::Path;
 /// # let (path, target) = (dir.path().join("dump.xml"), dir.path().join("copy.xml"));
 /// # std::fs::write(&path, "<entries/>")?;
 /// # let snapshot = MemoryStore::new().snapshot();
-/// // Whoever can read the file `path` can read the copy.
+/// // All users that can read the file `path` can read the copy.
 /// let mut watch = Watch::new().readers(Readers::of(&path));
 /// xml::create_from(&target, &snapshot, Style::Indented, &mut watch)?;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -38,9 +38,9 @@ impl Readers {
         Readers::default()
     }
 
-    /// Those of the file `path`, or of the LMDB environment in the directory `path`. A user who cannot
-    /// enter one of the directories above the file cannot read it. Only the owner, if the file
-    /// cannot be looked at.
+    /// The readers of the file `path`, or of the LMDB environment in the directory `path`. A user
+    /// that cannot enter one of the directories above the file cannot read it. Only the owner, if
+    /// the permissions of the file cannot be read.
     pub fn of(path: impl AsRef<Path>) -> Self {
         #[cfg(unix)]
         return Self::found(path.as_ref()).unwrap_or_default();

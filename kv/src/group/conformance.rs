@@ -23,7 +23,7 @@ const LONG: Duration = Duration::from_secs(600);
 /// a pair and removed it.
 struct InGroups {
     store: Arc<LmdbStore>,
-    /// The transactions that write take turns, as those of the store do.
+    /// The transactions that write take turns, as in the store.
     right_to_write: Arc<WriteLock>,
 }
 

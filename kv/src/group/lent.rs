@@ -7,11 +7,12 @@ use std::sync::Arc;
 use super::shared::Group;
 use crate::{Blob, Direction, KeySpan, KvRead, Pair, Result, Scan};
 
-/// A scan copies so many pairs first. Each further page has twice as many, up to [`LAST_PAGE`].
+/// A scan copies this many pairs at first. Each further page has twice as many, up to
+/// [`LAST_PAGE`].
 const FIRST_PAGE: usize = 4;
 const LAST_PAGE: usize = 256;
-/// A page ends with the pair with which it has so many bytes: the leader may be waiting to take its
-/// transaction back.
+/// A page ends at the pair with which it reaches this many bytes, because the leader may be waiting
+/// to take its transaction back.
 const PAGE_BYTES: usize = 64 << 10;
 
 /// What the leader and the members before have written. Everything is copied.

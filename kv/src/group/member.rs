@@ -89,7 +89,7 @@ impl KvTransaction for Member {
         self.deadline.set(timeout)
     }
 
-    /// What it has read is not committed yet. So one that discards its writes waits too.
+    /// What it has read is not committed yet. So a transaction that discards its writes waits too.
     fn commit(mut self: Box<Self>) -> Result<()> {
         let has_written = !self.discard && !self.view.writes().is_empty();
         let lock = self.seat.as_ref().map(|seat| Arc::clone(seat.lock()));
@@ -104,9 +104,10 @@ impl KvTransaction for Member {
 }
 
 impl Drop for Member {
-    /// What made the transaction fail may be something that it has read and that is not committed yet. So
-    /// this waits until it is. If it never is, or others could not wait for this transaction, its error may be about
-    /// a state that never was, and it runs again.
+    /// The transaction may have failed because of something that it has read and that is not
+    /// committed yet. So this waits until that is committed. If it never is, or if others could not
+    /// wait for this transaction, the error may be about a state that never was, and the
+    /// transaction runs again.
     fn drop(&mut self) {
         if let Some(seat) = self.seat.take() {
             let runs = self.group().check().is_ok();
@@ -129,7 +130,8 @@ pub(crate) fn forget_what_is_lost() {
     READ_WHAT_IS_LOST.set(false);
 }
 
-/// Keeps what was noted about the attempt within which others run. When it is dropped, that is noted again.
+/// Keeps the note about an attempt while other attempts run within it. When this is dropped, the
+/// note is set again.
 pub(crate) struct KeptNote(bool);
 
 impl KeptNote {

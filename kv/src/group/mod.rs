@@ -1,18 +1,21 @@
 //! Group commit: transactions that others wait for take them along, so that one flush serves all.
 //!
-//! A transaction that has the right to write, and is about to commit, is the *leader* of those that wait
-//! for the right. It lends its open transaction to them, to one at a time. Each of these *members* sees
-//! what the leader and the members before it have written, and keeps its own writes as an overlay. When it
-//! commits, its writes are made in the transaction of the leader, and the next one gets its turn. A member
-//! that fails leaves nothing behind. At the end the leader commits, and all learn what became of that.
+//! A transaction that has the right to write, and is about to commit, is the *leader* of the
+//! transactions that wait for the right. It lends its open transaction to them, to one at a time.
+//! Each of these *members* sees what the leader and the members before it have written, and keeps
+//! its own writes as an overlay. When it commits, its writes are made in the transaction of the
+//! leader, and the next one gets its turn. A member that fails leaves nothing behind. At the end
+//! the leader commits, and all learn what became of that.
 //!
-//! Members run on their own threads. The leader's thread waits until no other can join, or the time of the group is
-//! over. To wake a thread takes longer than most turns, so who waits for a turn, and the leader, lets others run
-//! for some microseconds (`AWAKE`) before it sleeps.
+//! Members run on their own threads. The leader's thread waits until no other can join, or the time
+//! of the group is over. Waking a thread takes longer than most turns. So a thread that waits for a
+//! turn, and the thread of the leader, yield to other threads for some microseconds (`AWAKE`)
+//! before they sleep.
 //!
-//! A store gives the part of the leader (`Leader`) and calls `commit`. `WriteLock` in `store_parts` says
-//! who joins and in which order. `shared.rs` is what leader and members share, `lent.rs` reads the
-//! transaction of the leader, `member.rs` is the transaction of a member.
+//! A store implements the part of the leader (`Leader`) and calls `commit`. `WriteLock` in
+//! `store_parts` decides which transactions join, and in which order. `shared.rs` is what leader
+//! and members share, `lent.rs` reads the transaction of the leader, `member.rs` is the transaction
+//! of a member.
 
 #[cfg(all(test, feature = "lmdb", feature = "testsuite"))]
 mod conformance;
@@ -39,8 +42,8 @@ pub(crate) fn joins(options: &TxOptions) -> bool {
     options.in_group && !options.read_only && options.failed == 0
 }
 
-/// Commits `leader`, which has the right to write of `lock`, together with those that wait for the right and
-/// can join. Waits for their closures, for some milliseconds at most.
+/// Commits `leader`, which has the right to write of `lock`, together with the transactions that
+/// wait for the right and can join. Waits for their closures, for some milliseconds at most.
 ///
 /// If others have joined, the error can be a retryable one: the store has no room for all of them together.
 pub(crate) fn commit(lock: &Arc<WriteLock>, leader: Box<dyn Leader>) -> Result<()> {
@@ -59,7 +62,7 @@ pub(crate) fn commit(lock: &Arc<WriteLock>, leader: Box<dyn Leader>) -> Result<(
             Err(alone())
         }
     };
-    // Before the members are told, so that none of them comes back earlier.
+    // Noted before the members are told, so that none of them comes back earlier.
     lock.note_group(members, begun.elapsed());
     let done = match done {
         // Perhaps there is room for each of them.

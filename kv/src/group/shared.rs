@@ -56,7 +56,7 @@ fn too_long() -> KvError {
     )
 }
 
-/// The error of those that could not be committed together.
+/// The error of transactions that could not be committed together.
 pub(super) fn alone() -> KvError {
     KvError::Retry(
         "this transaction could not be committed together with others; when it is run again, it commits \
@@ -143,7 +143,7 @@ impl Group {
         since: Instant,
         long: Duration,
     ) {
-        // What has woken the leader before was seen under the lock.
+        // An earlier call that woke the leader was seen under the lock.
         self.called.store(false, Ordering::Relaxed);
         drop(state);
         stay_awake(since, long, &self.called);
@@ -169,8 +169,8 @@ impl Group {
         self.told.notify_all();
     }
 
-    /// Waits until the leader has committed. The leader waits for nobody for long, so this does not
-    /// either.
+    /// Waits until the leader has committed. The leader does not wait long for any thread, so this
+    /// does not wait long either.
     pub(super) fn outcome(&self) -> Result<()> {
         let mut outcome = lock(&self.outcome);
         loop {
@@ -189,7 +189,7 @@ impl std::fmt::Debug for Group {
     }
 }
 
-/// The error of a failed commit, for another one of those whom it concerns.
+/// The error of a failed commit, for another transaction of the group.
 fn same(error: &KvError) -> KvError {
     match error {
         KvError::Retry(why) => KvError::Retry(why.clone()),

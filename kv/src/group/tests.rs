@@ -1,4 +1,4 @@
-//! Groups over a leader that does as a test says.
+//! Groups with a leader that does what a test tells it.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -139,7 +139,7 @@ fn members_follow_in_the_order_in_which_they_came() {
 }
 
 #[test]
-fn those_of_the_group_before_are_expected() {
+fn members_of_the_group_before_are_expected() {
     let Test { lock, leader, told } = Test::new(|| Ok(()));
     lock.note_group(0, LONG);
     assert!(!lock.has_joiners());
@@ -163,7 +163,7 @@ fn those_of_the_group_before_are_expected() {
 }
 
 #[test]
-fn nobody_is_expected_whom_one_that_cannot_join_would_follow() {
+fn no_member_is_expected_behind_a_waiter_that_cannot_join() {
     let Test { lock, leader, told } = Test::new(|| Ok(()));
     lock.note_group(1, LONG);
     let leading = thread::spawn({
@@ -176,7 +176,7 @@ fn nobody_is_expected_whom_one_that_cannot_join_would_follow() {
     drop(lock.acquire(LONG).unwrap());
     leading.join().unwrap().unwrap();
     assert_eq!(keys(&told.recv().unwrap()), [b"leader"]);
-    // The group had no members, so the next leader waits for nobody.
+    // The group had no members, so the next leader does not wait for others.
     let _permit = lock.acquire(LONG).unwrap();
     assert!(!lock.has_joiners());
 }
@@ -274,7 +274,7 @@ fn all_run_again_if_there_is_no_room_for_all() {
     assert!(next.join().unwrap());
     assert!(told.recv().is_err());
 
-    // Nobody else was in the group, so the leader itself needs too much.
+    // The group had no member, so the leader itself needs too much.
     let Test { lock, leader, .. } = Test::new(|| Err(full()));
     let fails = member(&lock, |_| Err(KvError::Stopped("it")));
     assert!(matches!(commit(&lock, leader), Err(KvError::Full { .. })));

@@ -14,7 +14,7 @@ use crate::{KvError, Result};
 /// let span = KeySpan::new(b"a", Some(b"c"));
 /// assert!(span.contains(b"bcd") && !span.contains(b"c"));
 /// assert_eq!(span.to_string(), "[61,63)");
-/// // Unchecked: what is done with reversed bounds is up to whoever takes them.
+/// // The bounds are not checked: each method that takes a span decides what reversed bounds mean.
 /// assert!(KeySpan::new(b"c", Some(b"a")).check().is_err());
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

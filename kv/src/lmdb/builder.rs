@@ -114,11 +114,12 @@ impl LmdbBuilder {
     /// of this process leave of 64 TiB, at least one GiB and twice the size of the file, at most one TiB; but no more
     /// than a quarter of the addresses that are free.
     ///
-    /// A map that is half full doubles before the next transaction that writes, if at that moment nothing
-    /// of this process uses it. When it is used up, the operation that needs more is [`KvError::Retry`], and the
-    /// next transaction that writes waits for up to a second until the transactions, snapshots and copies of the environment that
-    /// are open in this process have ended; others that begin meanwhile wait too. If some do not end,
-    /// it begins without, and [`KvError::Full`] says how many there are if it needs more.
+    /// A map that is half full doubles before the next transaction that writes, if at that moment
+    /// nothing of this process uses it. When it is used up, the operation that needs more is
+    /// [`KvError::Retry`], and the next transaction that writes waits for up to a second until the
+    /// transactions, snapshots and copies of the environment that are open in this process have
+    /// ended; others that begin meanwhile wait too. If some do not end, it begins with the map as
+    /// it is. If it then needs more, [`KvError::Full`] says how many are still open.
     ///
     /// ```
     /// use permazen_kv::lmdb::LmdbStore;
@@ -168,9 +169,10 @@ impl LmdbBuilder {
         self
     }
 
-    /// Whether transactions that write at the same time can be committed together, if their options allow it
-    /// ([`TxOptions::in_group`](crate::TxOptions::in_group)), as those of closures do; on unless set. One
-    /// flush then serves all. Without [`Durability`] that flushes, there are no groups.
+    /// Whether transactions that write at the same time can be committed together, if their options
+    /// allow it ([`TxOptions::in_group`](crate::TxOptions::in_group)), as the options of closures
+    /// do; on unless set. One flush then serves all. Without [`Durability`] that flushes, there are
+    /// no groups.
     #[must_use]
     pub fn group_commit(mut self, groups: bool) -> Self {
         self.options.groups = groups;
@@ -199,8 +201,8 @@ impl LmdbBuilder {
     /// - Before the first transaction that writes begins, and before a copy of an environment with several
     ///   databases, the structure of the whole file is checked as [`verify`](crate::KvDatabase::verify) does.
     ///
-    /// What is wrong is [`KvError::Damaged`]. LMDB keeps no checksums: another key or value in place of the right
-    /// one is not noticed if it could stand there.
+    /// What is wrong is reported as [`KvError::Damaged`]. LMDB keeps no checksums: another key or
+    /// value in place of the right one is not noticed if it could stand there.
     ///
     /// Without this, a read-only transaction reads nothing outside a page or the file either, but checks of a page
     /// only what it needs.
@@ -222,9 +224,9 @@ impl LmdbBuilder {
     /// time, one of them does, and the others wait for it.
     ///
     /// # Errors
-    /// [`KvError::Open`] and [`KvError::Damaged`], which both name the path. [`KvError::InUse`] if a
-    /// program has it open whose LMDB has another lock format. [`KvError::Retry`] if
-    /// this needed the right to write, and another process had that for all the time to wait.
+    /// [`KvError::Open`] and [`KvError::Damaged`], which both name the path. [`KvError::InUse`] if
+    /// it is open in a program whose LMDB has another lock format. [`KvError::Retry`] if this
+    /// needed the right to write, and another process held that right for the whole time to wait.
     pub fn open(&self, path: impl AsRef<Path>) -> Result<LmdbStore> {
         let directory = path.as_ref();
         self.check_name(directory)?;
@@ -286,10 +288,10 @@ impl LmdbBuilder {
     /// packed copy of it, with everything in it, the size of its map, and its owner and mode. Of the
     /// options, only the name of the database counts.
     ///
-    /// **Nobody may have the environment open**, in this process or another one, Permazen for Java
-    /// included; if somebody has, nothing is done. Whoever opens it meanwhile waits. (A program that
-    /// uses LMDB without its locks is not noticed, and neither is one that opens it in this process by
-    /// other means than this crate.) Needs room on the disk for the copy beside the file. Reads the file
+    /// **No process may have the environment open**, this one and Permazen for Java included; if
+    /// one has, nothing is done. A program that opens it meanwhile waits. (A program that uses LMDB
+    /// without its locks is not noticed, and neither is code of this process that opens it by other
+    /// means than this crate.) Needs room on the disk for the copy beside the file. Reads the file
     /// twice, writes the copy once and reads it once.
     ///
     /// The copy takes the place of the file in one step when all of it is on disk. So whenever the process

@@ -9,8 +9,8 @@ use crate::Result;
 use crate::copy::Readers;
 use crate::store_parts::directories::{is_missing, missing_above};
 
-/// Makes the directory unless it is there, for `readers` if they are given. Those above it are not made: a path with a
-/// typing error would become an empty database somewhere else.
+/// Makes the directory unless it is there, for `readers` if they are given. The directories above
+/// it are not made: a path with a typing error would become an empty database somewhere else.
 pub(super) fn make_directory(directory: &Path, readers: Option<Readers>) -> Result<()> {
     match make(directory, readers) {
         // Another process may have made it just now.
@@ -31,7 +31,7 @@ fn make(directory: &Path, readers: Option<Readers>) -> io::Result<()> {
 
     let Some(readers) = readers else { return fs::create_dir(directory) };
     fs::DirBuilder::new().mode(0o700).create(directory)?;
-    // Which group it has, only the directory itself tells.
+    // Its group is known only once the directory exists.
     let private = fs::metadata(directory)?;
     let wanted = readers.directory_mode(private.gid());
     if wanted == 0o700 {
@@ -42,7 +42,7 @@ fn make(directory: &Path, readers: Option<Readers>) -> io::Result<()> {
     fs::set_permissions(directory, fs::Permissions::from_mode((private.mode() & !0o777) | left))
 }
 
-/// The permissions are those of the directory above.
+/// It gets the permissions of the directory above.
 #[cfg(not(unix))]
 fn make(directory: &Path, _: Option<Readers>) -> io::Result<()> {
     fs::create_dir(directory)

@@ -26,8 +26,8 @@ use crate::{Durability, KvError, Result};
 /// The database inside the environment that holds the pairs.
 pub(super) type Pairs = Database<'static, Bytes, Bytes>;
 
-/// How long to wait at a time for the right to create the database. Then it looks whether another
-/// process has created it.
+/// How long each wait for the right to create the database lasts. After each, the store checks
+/// whether another process has created it.
 const CREATING: Duration = Duration::from_millis(100);
 
 /// The pause before looking again at what another process is just doing.
@@ -62,11 +62,12 @@ pub(super) struct OpenEnv {
     /// How long pages are, if they can be read where they are mapped.
     readable_pages: Option<usize>,
     page_len: usize,
-    /// The address of the map, as the first tree says that was read in it; 0 before that.
+    /// The address of the map, as the first tree that was read in it says; 0 before that.
     map_start: AtomicUsize,
     /// How many pages the file has at least.
     pages_in_file: AtomicU64,
-    /// The database without a name, which has the records of those with a name; once there is one.
+    /// The database without a name, which has the records of the named databases; once there is
+    /// one.
     records: OnceLock<Pairs>,
     #[cfg(target_os = "linux")]
     lock_file: LockFile,
@@ -87,7 +88,8 @@ impl Drop for CountedReader {
 
 impl OpenEnv {
     /// The environment that LMDB has opened in `directory`. `before` are the files that were there
-    /// before; `map_size` is the size of the map that was tried first. Whether it `grows` by itself.
+    /// before; `map_size` is the size of the map that was tried first; `grows` says whether it
+    /// grows by itself.
     pub(super) fn new(
         env: Env<WithoutTls>,
         directory: &Path,
@@ -166,8 +168,8 @@ impl OpenEnv {
         known.is_ok() || known == Err(start)
     }
 
-    /// How many of the first `wanted` pages the file has. A file does not become shorter, so it is asked only for
-    /// more than it was known to have.
+    /// How many of the first `wanted` pages the file has. A file does not become shorter, so its
+    /// length is asked for only if more pages are wanted than it was known to have.
     pub(super) fn pages_in_file(&self, wanted: u64, page_len: u64) -> u64 {
         if self.pages_in_file.load(Ordering::Relaxed) < wanted {
             let bytes = self.env.real_disk_size().unwrap_or(0);
@@ -196,8 +198,9 @@ impl OpenEnv {
         self.map.grow(&self.directory, map_size, |size| self.resize(size))
     }
 
-    /// Makes the memory map larger, if it should be before a transaction writes. May wait for those who use it, for
-    /// at most `wait` and at most a second. Costs one read of memory if there is nothing to do.
+    /// Makes the memory map larger, if it should grow before a transaction writes. May wait for its
+    /// uses to end, for at most `wait` and at most a second. Costs one read of memory if there is
+    /// nothing to do.
     #[inline]
     pub(super) fn make_room(&self, wait: Duration) -> Result<()> {
         if !self.map.is_to_grow() {
@@ -225,7 +228,8 @@ impl OpenEnv {
         info.last_page_number.saturating_add(1).saturating_mul(self.page_len)
     }
 
-    /// What LMDB says of the environment, for one who begins to write or commits. Notes whether the map should grow.
+    /// What LMDB says of the environment, for a transaction that begins to write or commits. Notes
+    /// whether the map should grow.
     pub(super) fn info_of_writer(&self) -> EnvInfo {
         let info = self.env.info();
         self.map.note_used(self.used(&info), info.map_size);
@@ -294,7 +298,7 @@ impl OpenEnv {
         Some(begun)
     }
 
-    /// Elsewhere than on Linux, the locks of files and those of LMDB are of other kinds.
+    /// Other systems than Linux have other kinds of locks for files and for LMDB.
     #[cfg(not(target_os = "linux"))]
     pub(super) fn begin_write_alone(&self) -> Option<heed::Result<RwTxn<'static>>> {
         None
@@ -336,7 +340,7 @@ impl OpenEnv {
         match self.env.read_txn() {
             // LMDB stops working when it could not write the page that makes a commit valid.
             Err(heed::Error::Mdb(MdbError::Panic)) => KvError::OutcomeUnknown(format!(
-                "{}: {error}; close the store and open it again to see",
+                "{}: {error}; close the store and open it again to see what is committed",
                 self.directory.display()
             )),
             _ => self.failed("cannot commit", error),
@@ -393,7 +397,7 @@ impl Shared {
         self.env.check_files().map_err(|error| self.still_open(error))
     }
 
-    /// `error` advises to close the environment; adds what keeps that open nevertheless.
+    /// `error` advises to close the environment; adds what may keep it open nevertheless.
     fn still_open(&self, error: KvError) -> KvError {
         match error {
             KvError::Open { path, reason }
@@ -505,8 +509,8 @@ impl Shared {
                 Err(KvError::Retry(_)) if !left.is_zero() => continue,
                 Err(KvError::Retry(_)) => {
                     return Err(KvError::Retry(format!(
-                        "{}: there is no database {:?} in it yet, and others have had the right to write \
-                         for the {wait:?} this one was to wait; open it again later",
+                        "{}: there is no database {:?} in it yet, and creating it needs the right to \
+                         write, which other processes had for all of {wait:?}; open it again later",
                         self.path().display(),
                         self.name
                     )));

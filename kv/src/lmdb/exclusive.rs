@@ -1,14 +1,16 @@
-//! The lock that a process has while nobody else may have the environment open.
+//! The lock that a process holds while no other process may have the environment open.
 //!
-//! LMDB's own protocol is this: each process that has an environment open holds a shared lock on the
-//! first byte of `lock.mdb`. One that opens it first tries to get an exclusive lock. If it gets it,
-//! nobody else has the environment open; then it writes a new table of readers and the number of the
-//! last commit into `lock.mdb`, and makes its lock a shared one. Otherwise it waits for a shared lock,
-//! and takes what is in `lock.mdb` as it is. The locks belong to the process: closing any of its files
-//! `lock.mdb` gives them up, and they do not exclude the process itself.
+//! LMDB's own protocol is this: each process that has an environment open holds a shared lock on
+//! the first byte of `lock.mdb`. A process that opens the environment first tries to get an
+//! exclusive lock. If it gets one, no other process has the environment open; it then writes a new
+//! table of readers and the number of the last commit into `lock.mdb`, and makes its lock a shared
+//! one. Otherwise it waits for a shared lock, and uses `lock.mdb` as it is. The locks belong to the
+//! process: closing any of its files `lock.mdb` gives them up, and they do not exclude the process
+//! itself.
 //!
-//! A process that has the environment open can make its shared lock an exclusive one for a moment. Until it
-//! makes it a shared one again, nobody else has the environment open, and those who open it wait.
+//! A process that has the environment open can make its shared lock an exclusive one for a moment.
+//! Until it makes the lock a shared one again, no other process has the environment open, and
+//! processes that open it wait.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, ErrorKind};
@@ -54,7 +56,7 @@ impl ExclusiveLock {
         if self.file.metadata()?.len() < LEAST {
             self.file.set_len(LEAST)?;
         }
-        // The number by which LMDB knows the file.
+        // The magic number by which LMDB knows the file.
         self.file.write_all_at(&[0; 4], 0)
     }
 }
@@ -93,15 +95,15 @@ impl LockFile {
     }
 }
 
-/// The descriptor of `file`. LMDB does not tell that of its own. A second one would not do, because closing
-/// it gives up the locks of LMDB. `None` if others have opened the file in this process too: their descriptor
-/// may become that of another file.
+/// The descriptor of `file`. LMDB does not tell that of its own. A second one would not do, because
+/// closing it gives up the locks of LMDB. `None` if other code of this process has opened the file
+/// too: its descriptor may become that of another file.
 #[cfg(target_os = "linux")]
 fn find_descriptor(file: FileId) -> Option<RawFd> {
     let mut found = None;
     for entry in std::fs::read_dir("/proc/self/fd").ok()? {
         let entry = entry.ok()?;
-        // What was closed meanwhile is not there any more.
+        // A descriptor that was closed meanwhile is not there any more.
         if FileId::at(&entry.path()).ok().flatten() != Some(file) {
             continue;
         }
@@ -113,7 +115,7 @@ fn find_descriptor(file: FileId) -> Option<RawFd> {
     found
 }
 
-/// Nobody else opens the environment while this exists.
+/// While this exists, no other process opens the environment.
 #[cfg(target_os = "linux")]
 pub(super) struct KeptAlone {
     file: RawFd,
@@ -122,13 +124,14 @@ pub(super) struct KeptAlone {
 #[cfg(target_os = "linux")]
 impl Drop for KeptAlone {
     fn drop(&mut self) {
-        // A lock that only becomes weaker is in nobody's way, so this does not fail. If it did, others
-        // could not open the environment before this process writes again or closes it.
+        // A lock that only becomes weaker conflicts with no other lock, so this does not fail. If
+        // it did, other processes could not open the environment before this process writes again
+        // or closes it.
         let _ = lock_first_byte(self.file, libc::F_SETLK, libc::F_RDLCK);
     }
 }
 
-/// Asks for a lock on the first byte, or (`F_GETLK`) what is in its way.
+/// Asks for a lock on the first byte, or (`F_GETLK`) which lock conflicts with it.
 #[allow(clippy::cast_possible_truncation, reason = "small numbers, of the system's own types")]
 fn lock_first_byte(file: RawFd, command: i32, kind: impl Into<i32>) -> io::Result<libc::flock> {
     // SAFETY: All zeros are a valid `flock`, and the call only uses this structure. If the descriptor

@@ -1,9 +1,9 @@
 //! Which file is at a path, asked for without asking when it was changed.
 //!
-//! Before and after each commit it is looked at whether the files are still those that were opened. Since Linux
-//! 6.13, who asks for the time of the last change makes the next write to that file store a new time, and so
-//! the next flush of it write more: a tenth of a small durable commit. The standard library asks for
-//! all there is to know of a file.
+//! Before and after each commit, the store checks that the files are still the ones that it has
+//! opened. Since Linux 6.13, a process that asks for the time of the last change makes the next
+//! write to that file store a new time, and so the next flush of it write more, which costs a tenth
+//! of a small durable commit. The standard library asks for all metadata of a file.
 
 use std::io;
 use std::path::Path;
@@ -34,7 +34,7 @@ pub(super) fn file_at(path: &Path) -> io::Result<Option<FileId>> {
         )
     };
     if answer != 0 {
-        // There is no file, or it cannot be looked at, or the kernel is older than this call.
+        // There is no file, or it cannot be examined, or the kernel is older than this call.
         return FileId::at(path);
     }
     #[allow(unsafe_code)]

@@ -83,12 +83,13 @@ impl Shared {
         }
         let (done, ended) = sync_channel(1);
         let thread = thread::Builder::new().name("permazen-lmdb".to_owned()).spawn({
-            // Whoever opens the environment while this waits must join it.
+            // A thread that opens the environment while this waits must share it.
             let shared = Arc::clone(self);
             move || {
                 let settled = shared.pass_right_to_write();
                 shared.env.end_settling();
-                // The waiting thread has the environment open, and must be the one that closes it.
+                // The waiting thread holds the environment open, and must be the one that closes
+                // it.
                 drop(shared);
                 let _ = done.send(settled);
             }

@@ -1,7 +1,8 @@
-//! What a child of a fork cannot close. A child has a copy of all memory, but not of the threads and of the locks.
-//! Its reads would not be protected from those who write, and its writes would wait for a thread that it does not
-//! have. So each use of an environment asks whether this process has opened it. In the child, nothing of it is
-//! used, and what would give something back that belongs to the parent is forgotten instead.
+//! What a child of a fork cannot close. A child has a copy of all memory, but not of the threads
+//! and of the locks. Its reads would not be protected from transactions that write, and its writes
+//! would wait for a thread that it does not have. So each use of an environment checks that this
+//! process has opened it. In the child, nothing of it is used, and what would give something back
+//! that belongs to the parent is forgotten instead.
 
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;

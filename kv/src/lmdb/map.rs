@@ -1,12 +1,13 @@
-//! The memory map of an open environment: who uses it, and how it grows.
+//! The memory map of an open environment: its uses, and how it grows.
 //!
 //! To make a larger map, LMDB first gives up the one it has. So nothing may use the map at that
 //! time. All uses in this process are counted.
 //!
-//! A map whose size was not asked for grows by itself, before a transaction writes: when it is half full,
-//! if nothing uses it at that moment; when it was used up, after a wait for those who use it. Those who come
-//! meanwhile wait too, so that the wait ends. A thread that reads itself neither waits nor lets the others wait: it
-//! would wait for itself. After a wait in vain, the map waits again only when those have ended for whom it has waited.
+//! If no size was asked for, the map grows by itself before a transaction writes: when it is half
+//! full, if nothing uses it at that moment; when it was used up, after a wait for its uses to end.
+//! Uses that begin meanwhile wait too, so that the wait ends. A thread that has a reader open
+//! neither waits nor makes others wait, because it would wait for itself. After a wait in vain,
+//! there is another wait only when the readers and other uses that it waited for have ended.
 
 use std::cell::Cell;
 use std::path::Path;
@@ -22,7 +23,7 @@ use crate::{KvError, Result};
 /// How long to wait for uses that are just ending.
 const ENDING: Duration = Duration::from_millis(100);
 
-/// How long a map that must grow waits for those who use it.
+/// How long a map that must grow waits for its uses to end.
 const READERS: Duration = Duration::from_secs(1);
 
 /// The map and its uses.
@@ -33,9 +34,9 @@ pub(super) struct Map {
     grows: bool,
     /// Whether it should grow before the next transaction that writes; a [`Need`].
     need: AtomicU8,
-    /// A map of which more than so many bytes are used should grow.
+    /// A map of which more than this many bytes are used should grow.
     enough: AtomicUsize,
-    /// How long it waits for those who use it, when it must grow.
+    /// How long it waits for its uses to end, when it must grow.
     patience: Duration,
 }
 
@@ -48,7 +49,7 @@ enum Need {
     Soon,
     /// It is used up.
     Now,
-    /// It is used up, and has waited in vain for those who use it.
+    /// It is used up, and a wait for its uses to end was in vain.
     InVain,
 }
 
@@ -66,9 +67,9 @@ struct Uses {
     others: usize,
     /// Whether a thread waits for the last use to end.
     awaited: bool,
-    /// Until when those who come wait for that too.
+    /// Until when new uses wait for that too.
     kept_free: Option<Instant>,
-    /// For whom the map has waited in vain.
+    /// The uses for which the map has waited in vain.
     in_the_way: InTheWay,
     reserved: Reserved,
     /// Whether there is no map any more.
@@ -132,7 +133,8 @@ impl Drop for MapUse<'_> {
 }
 
 impl Map {
-    /// A map of `size` bytes; `asked` is the size that was asked for. Whether it `grows` by itself.
+    /// A map of `size` bytes; `asked` is the size that was asked for; `grows` says whether it grows
+    /// by itself.
     pub(super) fn new(size: usize, asked: usize, grows: bool) -> Self {
         let uses = Uses {
             size,
@@ -155,14 +157,15 @@ impl Map {
         if uses.lost {
             return Err(cannot_open(
                 path,
-                "it was to be mapped into memory anew, and the system has refused that; close it in \
+                "mapping it into memory anew has failed, because the system refused it; close it in \
                  this process and open it again",
             ));
         }
         Ok(uses)
     }
 
-    /// The same for one who begins to use the map. Waits while the map is kept free, unless this thread itself reads.
+    /// The same for a new use of the map. Waits while the map is kept free, unless this thread has
+    /// a reader open.
     fn coming(&self, path: &Path) -> Result<MutexGuard<'_, Uses>> {
         let mut uses = self.uses(path)?;
         while let Some(until) = uses.kept_free {
@@ -251,8 +254,8 @@ impl Map {
         }
     }
 
-    /// Does the same, and waits for those who use it. If the map is to be `kept_free`, those who come
-    /// meanwhile wait too.
+    /// Does the same, and waits up to `wait` for the uses of the map to end. If the map is to be
+    /// `kept_free`, uses that begin meanwhile wait too.
     fn grow_within(
         &self,
         path: &Path,
@@ -265,7 +268,7 @@ impl Map {
         if asked <= uses.size {
             return Ok(Grown::Yes);
         }
-        // What this thread has open itself does not end while it waits.
+        // A reader that this thread has open does not end while the thread waits.
         let is_in_vain = wait.is_zero() || uses.has_reader_of(Thread::this());
         if is_in_vain && uses.any() || kept_free && uses.is_still_in_the_way() {
             return Ok(Grown::InUse);
@@ -334,7 +337,7 @@ impl Map {
         }
     }
 
-    /// What the system has refused is asked for again when half of the rest is used.
+    /// A size that the system has refused is asked for again when half of the rest is used.
     #[cold]
     fn note_half_full(&self, used: usize, size: usize) {
         if used > self.enough.load(Ordering::Relaxed) && next_size(size, used).is_some() {
@@ -343,8 +346,8 @@ impl Map {
         }
     }
 
-    /// Makes the map larger, if it should be and those who use it end in time: at once if it is half full. If it
-    /// is used up, waits for them, for at most `wait`.
+    /// Makes the map larger, if it should grow and its uses end in time. If it is half full, they
+    /// must have ended already. If it is used up, this waits for them, for at most `wait`.
     pub(super) fn make_room(
         &self,
         path: &Path,
@@ -358,7 +361,7 @@ impl Map {
         };
         let wait = match need {
             Need::No => return Ok(()),
-            // Who waits in vain has needed it, and those after it may not.
+            // The transaction that waited in vain needed the space; later ones may not.
             Need::Soon | Need::InVain => Duration::ZERO,
             Need::Now => self.patience.min(wait).max(ENDING),
         };
@@ -388,7 +391,7 @@ impl Map {
                  process has for it, and this map cannot grow while it is in use, now by {}: end them, then \
                  begin again",
                 path.display(),
-                lock(&self.uses).who()
+                lock(&self.uses).in_words()
             ))),
         }
     }
@@ -404,10 +407,10 @@ impl Map {
         self.set_need(Need::Now);
         if in_vain {
             return full(format!(
-                "its memory map of {size} bytes is used up, and cannot grow while it is in use by others of this \
+                "its memory map of {size} bytes is used up, and cannot grow while others use it in this \
                  process, now by {} in all; end read-only transactions and snapshots of it that have been \
                  open for long",
-                lock(&self.uses).who()
+                lock(&self.uses).in_words()
             ));
         }
         KvError::Retry(format!(
@@ -455,8 +458,8 @@ impl Uses {
         self.size < self.asked
     }
 
-    /// Who uses the map.
-    fn who(&self) -> String {
+    /// The uses of the map, for an error.
+    fn in_words(&self) -> String {
         let readers = self.open_readers();
         format!(
             "{readers} read-only transactions and snapshots and {} others (a transaction that writes or waits \
@@ -483,7 +486,7 @@ impl Uses {
         self.readers.iter().any(|readers| readers.thread == thread)
     }
 
-    /// Whether any of those still use the map for whom it has waited in vain.
+    /// Whether any of the uses for which the map has waited in vain is still there.
     fn is_still_in_the_way(&self) -> bool {
         let is_there =
             |old: &Readers| self.readers.iter().any(|other| other.are(old.version, old.thread));
@@ -501,7 +504,7 @@ impl Uses {
                 "it is already open in this process with a map size of {} bytes, which cannot grow \
                  while it is in use, now by {}: end them first (opened without a map size it keeps the map it has)",
                 self.size,
-                self.who()
+                self.in_words()
             ),
         )
     }
@@ -518,8 +521,8 @@ pub(super) fn has_room(old: usize, size: usize) -> bool {
     // map is unknown.
     let size = if size <= PLENTY { size - old } else { size };
     let (prot, flags) = (libc::PROT_NONE, libc::MAP_PRIVATE | libc::MAP_ANON);
-    // SAFETY: The system chooses the place of the new map, which is in nobody's way and which
-    // nobody uses before it is given back.
+    // SAFETY: The system chooses free addresses for the new map, and nothing uses it before it is
+    // given back.
     #[allow(unsafe_code)]
     unsafe {
         let place = libc::mmap(std::ptr::null_mut(), size, prot, flags, -1, 0);

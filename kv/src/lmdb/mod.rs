@@ -132,8 +132,8 @@ impl LmdbStore {
         self.copy_to_watched(target, &mut Watch::new()).map(drop)
     }
 
-    /// Does the same as [`copy_to`](Self::copy_to), tells `watch` how far it is, and stops when that
-    /// says so. (On Windows, the copy can be stopped only before it begins.)
+    /// Does the same as [`copy_to`](Self::copy_to), tells `watch` how far it is, and stops when
+    /// `watch` says so. (On Windows, the copy can be stopped only before it begins.)
     ///
     /// # Errors
     /// [`KvError::Stopped`], and the errors of [`copy_to`](Self::copy_to).
@@ -184,7 +184,7 @@ impl LmdbStore {
         Ok(())
     }
 
-    /// Lets `look` read the file without LMDB, which it finds by the directory and the name of the database.
+    /// Lets `look` read the file without LMDB. It gets the directory and the name of the database.
     fn look_at_file<T>(&self, look: impl FnOnce(&Path, &str) -> Result<T>) -> Result<T> {
         self.shared.check_process()?;
         self.shared.check_files()?;
@@ -231,7 +231,7 @@ impl KvDatabase for LmdbStore {
         self.look_at_file(|directory, name| file::space(directory, name, spans))
     }
 
-    /// Of all in this process that have the environment open.
+    /// Counts what all users of the environment in this process have done.
     fn counters(&self) -> Counters {
         self.shared.right_to_write.counts().of_turns()
     }

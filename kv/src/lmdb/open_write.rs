@@ -183,8 +183,9 @@ mod tests {
         Clear,
     }
 
-    /// Mostly beside each other, as the pairs of an object are; never empty, which LMDB does not allow. Few
-    /// enough that most of them come again, and some so long that the tree is deep.
+    /// Mostly beside each other, as the pairs of an object are; never empty, which LMDB does not
+    /// allow. Few enough that most of them come again, and some of them long, which makes the tree
+    /// deep.
     fn key() -> impl Strategy<Value = Vec<u8>> {
         let len = prop_oneof![4 => Just(0usize), 2 => Just(60), 2 => Just(500)];
         (0..4u8, 0..30u8, len).prop_map(|(object, field, len)| {
@@ -279,7 +280,7 @@ mod tests {
             let directory = tempfile::tempdir().unwrap();
             let mut options = EnvOpenOptions::new().read_txn_without_tls();
             options.map_size(1 << 28).max_dbs(1);
-            // SAFETY: nobody else knows the directory.
+            // SAFETY: no other code knows the directory.
             #[allow(unsafe_code)]
             let env: Env<WithoutTls> = unsafe { options.open(directory.path()) }.unwrap();
             let made = env.create_databases_and_commit(env.write_txn().unwrap(), |opener, txn| {

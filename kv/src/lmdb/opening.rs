@@ -97,12 +97,12 @@ pub(super) fn open_env(options: &Options, directory: &Path, missing: bool) -> Re
 /// The size of the smallest map that is tried: the default of LMDB.
 const SMALLEST: usize = 2 << 20;
 
-/// A limit to the addresses of this process is divided into so many shares at least: after 256 maps, a third of them is
-/// left for threads and memory.
+/// If the addresses of this process are limited, each map takes at most one of this many shares of
+/// those that are free: after 256 maps, a third of the addresses is left for threads and memory.
 const SHARES_OF_FEW: usize = 256;
 
-/// `size`, or so much less that a map takes a small share of the addresses that are free, unless these are plenty. It grows
-/// when it is half full.
+/// `size`; or less, if free addresses are few, so that the map takes a small share of them. The map
+/// grows when it is half full.
 fn fitting(mut size: usize) -> usize {
     while size > SMALLEST && !has_room(0, size.saturating_mul(SHARES_OF_FEW).min(BUDGET)) {
         size = halved(size);
@@ -168,8 +168,9 @@ fn can_lock(directory: &Path) -> bool {
     OpenOptions::new().read(true).write(true).open(directory.join("lock.mdb")).is_ok()
 }
 
-/// Creates `lock.mdb` unless there is one, for the users of the `data.mdb` that is there: whoever reads
-/// must write to it. Its owner can in any case. LMDB itself would make it for one user only.
+/// Creates `lock.mdb` unless there is one, for all users of the `data.mdb` that is there, because a
+/// user that only reads must write to `lock.mdb` too. The owner can write to it in any case. LMDB
+/// itself would make it for one user only.
 pub(super) fn create_lock(directory: &Path) -> io::Result<()> {
     let mut options = OpenOptions::new();
     options.write(true).create_new(true);
@@ -184,7 +185,8 @@ pub(super) fn create_lock(directory: &Path) -> io::Result<()> {
         use std::os::unix::fs::{MetadataExt, PermissionsExt, fchown};
         let data = std::fs::metadata(directory.join("data.mdb"))?;
         let own = made.metadata()?;
-        // Its group can be any of the maker's. Only the superuser can give a file away.
+        // Its group can be any group of the user that makes it. Only the superuser can give a file
+        // away.
         if own.gid() != data.gid() {
             let _ = fchown(&made, None, Some(data.gid()));
         }

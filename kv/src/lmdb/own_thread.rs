@@ -21,7 +21,7 @@ use crate::store_parts::write_lock::WritePermit;
 use crate::{KvError, Result};
 
 thread_local! {
-    /// What other threads have left to this one.
+    /// The transactions that other threads have left to this one.
     static LEFT: LeftToThisThread = LeftToThisThread::default();
 }
 
@@ -92,7 +92,8 @@ impl OwnThread {
         if writer.is_blocked() {
             return Ok(None);
         }
-        // Without its memory, a thread that is ending could not be left anything.
+        // A thread that is ending has given up its thread-local memory, so nothing could be left to
+        // it.
         let Ok(left) = LEFT.try_with(|left| Arc::clone(&left.0)) else { return Ok(None) };
         let own = OwnThread { thread: thread::current().id(), left, map: KeptMap::new(shared)? };
         match shared.env.begin_write_alone() {
@@ -109,8 +110,8 @@ impl OwnThread {
     /// The error for a commit on another thread.
     pub(super) fn elsewhere() -> KvError {
         KvError::IllegalState(
-            "a transaction that was to end on the thread that began it was committed on another one; it is \
-             rolled back"
+            "this transaction was to end on the thread that began it (TxOptions::ends_here), and was committed on \
+             another thread; it is rolled back"
                 .to_owned(),
         )
     }

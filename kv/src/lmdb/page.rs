@@ -65,8 +65,8 @@ pub(super) struct InLeaf<'t> {
     pub(super) value: Option<&'t [u8]>,
 }
 
-/// The length of the pages of an environment whose pages are this long, if they look as described here and
-/// each of them lies at a multiple of it in memory.
+/// `page_len`, if pages of this length look as described here and each of them lies at a multiple
+/// of it in memory.
 pub(super) fn readable_pages(page_len: usize) -> Option<usize> {
     let is_known = cfg!(target_pointer_width = "64") && page_len >= HEAD;
     (is_known && page_len.is_power_of_two() && page_len <= unit_of_maps()).then_some(page_len)
@@ -136,9 +136,9 @@ impl<'t> LmdbPage<'t> {
         Some(Node { head: *head, key, rest })
     }
 
-    /// Which of the nodes, from `from` on, is the first whose key is not `before`. If there is none, as many
-    /// as there are nodes. `before` is given the key as it is stored, or `by_head` its first eight bytes as a
-    /// number, which mostly says it.
+    /// The index of the first node, from `from` on, whose key is not `before`; the number of nodes
+    /// if there is none. `by_head` gets the first eight bytes of the key as a number, which mostly
+    /// decide. If they do not, `before` gets the key as it is stored.
     #[inline]
     pub(super) fn partition(
         self,
@@ -225,8 +225,8 @@ impl<'t> Node<'t> {
     }
 }
 
-/// How many pages the value has for itself that begins on page `number`, whose first bytes are `head`; `None` if no
-/// value begins there.
+/// The number of overflow pages of the value that begins on page `number`, whose first bytes are
+/// `head`; `None` if no value begins there.
 pub(super) fn overflow_count(head: &[u8], number: u64) -> Option<u64> {
     let fits = number_at(head, 0)? == number && u16_at(head, KIND)? == OVERFLOW;
     let count = u32_at(head, LOWER)?;

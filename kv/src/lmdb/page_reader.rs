@@ -170,7 +170,8 @@ impl<'t> PageReader<'t> {
         Ok(())
     }
 
-    /// The leaf and the pair in it where a scan goes on that has shown `before` last; `None` at its end.
+    /// The leaf, and the pair in it, where a scan continues that has shown `before` last; `None` at
+    /// its end.
     ///
     /// The next leaf is found by the last key of this one. If a page is damaged, that could lead back.
     #[inline]
@@ -288,7 +289,7 @@ impl<'t, 's> Visit<'t, 's> {
 }
 
 impl PageReader<'_> {
-    /// What comes of a key that this crate has not stored.
+    /// What a scan does at a key that this crate has not stored.
     #[cold]
     fn foreign<T>(self, stored: &[u8], direction: Direction, has_end: bool) -> Result<Option<T>> {
         match direction {
@@ -313,7 +314,8 @@ struct Steps<'t> {
 enum Next<'t> {
     /// This one.
     At(LmdbPage<'t>, usize),
-    /// In the leaf that follows the pair with this key in the direction of the scan; in the first leaf if there is none.
+    /// In the leaf that follows the pair with this key in the direction of the scan; in the first
+    /// leaf if the key is `None`.
     In { after: Option<&'t [u8]> },
     /// There is none.
     Nowhere,

@@ -1,4 +1,5 @@
-//! Reads by pages agree with those by calls of LMDB, and end in an error where a page is damaged.
+//! Reads of pages give the same as reads by calls of LMDB, and end in an error where a page is
+//! damaged.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
 
 use std::path::Path;
@@ -14,7 +15,7 @@ use super::*;
 
 type Seen = Vec<(Vec<u8>, Vec<u8>)>;
 
-/// An environment, its pairs, and the database that has the record of those.
+/// An environment, its pairs, and the database that has their record.
 struct Database {
     env: Env<WithoutTls>,
     pairs: Pairs,
@@ -46,7 +47,7 @@ impl Database {
 /// What a visit has shown, and how it ended.
 type Visited = (Seen, String);
 
-/// Both visits of a span, up to so many pairs, and the scan by pages.
+/// Both visits of a span, of `most` pairs at most, and the scan by pages.
 fn all(
     reader: Reader<'_>,
     pages: PageReader<'_>,
@@ -87,7 +88,7 @@ fn right_or_damaged<T: PartialEq + std::fmt::Debug>(right: Result<T>, found: Res
 fn environment(directory: &Path) -> Env<WithoutTls> {
     let mut options = EnvOpenOptions::new().read_txn_without_tls();
     options.map_size(1 << 26).max_dbs(1);
-    // SAFETY: nobody else knows the directory.
+    // SAFETY: no other code knows the directory.
     #[allow(unsafe_code)]
     unsafe { options.open(directory) }.unwrap()
 }
@@ -165,7 +166,7 @@ proptest! {
         }
         let keys: Vec<_> = keys.into_iter().collect();
         database.read(directory.path(), (pages_there, checks), |reader, pages| {
-            // The page with the record can be among those that are missing.
+            // The page with the record may be missing too.
             let are_all = pages_there == u64::MAX;
             let Some(pages) = pages else { return assert!(!are_all) };
             for (min, max, reverse, most) in &spans {
@@ -202,7 +203,8 @@ proptest! {
     }
 }
 
-/// A tree with several levels of branches, looked at where its keys are, and just before and after each.
+/// A tree with several levels of branches, read at each of its keys, and just before and after
+/// each.
 #[test]
 fn deep_trees_are_searched_as_lmdb_does() {
     let directory = tempfile::tempdir().unwrap();

@@ -19,8 +19,8 @@ use crate::store_parts;
 use crate::store_parts::lock::lock;
 use crate::{Blob, Direction, KeySpan, KvError, Near, Pair, Result, Scan, Visitor};
 
-/// How many pairs [`Reader::get_near`] looks at after the first before it searches again. So many
-/// steps cost about as much as a search.
+/// How many pairs [`Reader::get_near`] steps over after the first before it searches again. This
+/// many steps cost about as much as a search.
 pub(super) const MOST_STEPS: usize = 8;
 
 /// The pairs as a transaction of LMDB sees them.
@@ -392,12 +392,12 @@ pub(super) enum Access {
 ///
 /// A read-only transaction of this crate has a view to itself. Snapshots share it between threads.
 pub(super) struct View {
-    /// Ended when this is dropped, unless it is that of the parent of this process.
+    /// Ended when this is dropped, unless it belongs to the parent of this process.
     txn: ManuallyDrop<RoTxn<'static, WithoutTls>>,
     /// After `txn`, so that it is dropped later.
     counted: CountedReader,
     pairs: Option<Pairs>,
-    /// How the pairs are read, once that was asked for.
+    /// How the pairs are read, once that is known.
     access: OnceLock<Access>,
     /// Whether each page is checked as a whole before it is used.
     checks: bool,

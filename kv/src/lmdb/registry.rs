@@ -31,8 +31,8 @@ const PASSING: Duration = Duration::from_millis(100);
 /// one at a time in a process.)
 static OPEN: LazyLock<Mutex<HashMap<PathBuf, Weak<Shared>>>> = LazyLock::new(Mutex::default);
 
-/// Opens the environment in `directory`, or joins those that have it open. Creates its files if
-/// they are `missing`.
+/// Opens the environment in `directory`, or shares it if this process has it open. Creates its
+/// files if they are `missing`.
 pub(super) fn open(options: &Options, directory: &Path, missing: bool) -> Result<Arc<Shared>> {
     let directory = directory
         .canonicalize()
@@ -113,7 +113,7 @@ fn open_or_join(options: &Options, directory: &Path, missing: bool) -> Result<Jo
     }
 }
 
-/// Environments that nobody in this process may open now.
+/// Environments that this process must not open now.
 static RESERVED: Mutex<Vec<Reservation>> = Mutex::new(Vec::new());
 
 struct Reservation {
@@ -129,11 +129,11 @@ impl Reservation {
     }
 }
 
-/// While this is there, nobody in this process can open the environment.
+/// While this exists, this process cannot open the environment.
 pub(super) struct Reserved(PathBuf);
 
-/// Keeps everybody in this process from opening the environment in `directory`, which is a canonical
-/// path. Fails if somebody has it open.
+/// Keeps this process from opening the environment in `directory`, which is a canonical path. Fails
+/// if this process has it open.
 #[cfg(unix)]
 pub(super) fn reserve(directory: &Path) -> Result<Reserved> {
     let start = Instant::now();
@@ -194,8 +194,8 @@ fn find(open: &HashMap<PathBuf, Weak<Shared>>, directory: &Path) -> Result<Optio
         return Err(cannot_open(
             directory,
             format!(
-                "its data.mdb is the file that is open in this process as that of {}, which has \
-                 another lock.mdb, so the two would write at the same time; open it there",
+                "its data.mdb is the same file as the data.mdb of {}, which is open in this process with \
+                 another lock.mdb, so both would write at the same time; open that directory instead",
                 shared.path().display()
             ),
         ));

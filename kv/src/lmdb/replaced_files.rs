@@ -69,7 +69,7 @@ impl Files {
             directory,
             format!(
                 "its lock.mdb was {state} while it is open in this process, which other processes \
-                 therefore do not see; {CLOSE}, and leave lock.mdb alone while anybody has it open"
+                 therefore do not see; {CLOSE}, and leave lock.mdb alone while any process has it open"
             ),
         ))
     }

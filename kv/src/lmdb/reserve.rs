@@ -20,7 +20,7 @@ const LEAST: usize = if WIDE { 1 << 30 } else { MOST };
 /// What first sizes are taken from: half of the addresses.
 pub(super) const BUDGET: usize = if WIDE { 1 << 46 } else { usize::MAX };
 
-/// Into so many shares what is left of the budget is divided.
+/// The number of shares into which the rest of the budget is divided.
 const SHARES: usize = 64;
 
 /// `bytes` as the size of a map.
@@ -58,7 +58,7 @@ impl Drop for Reserved {
     }
 }
 
-/// The size of the map of another environment, whose file has so many bytes.
+/// The first size of the map of one more environment, whose file has `file` bytes.
 pub(super) fn first_size(file: u64) -> usize {
     first_size_beside(RESERVED.load(Ordering::Relaxed), file)
 }

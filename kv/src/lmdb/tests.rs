@@ -17,7 +17,7 @@ fn environment(directory: &Path) {
     let mut options = EnvOpenOptions::new();
     options.map_size(1 << 26).max_dbs(8);
     #[allow(unsafe_code)]
-    // SAFETY: nobody else knows the directory.
+    // SAFETY: no other code knows the directory.
     let env = unsafe { options.open(directory) }.unwrap();
     let tx = env.write_txn().unwrap();
     env.create_databases_and_commit(tx, |open, tx| {
@@ -116,7 +116,7 @@ fn an_environment_of_another_program_is_not_called_damaged() {
         let mut options = EnvOpenOptions::new();
         options.map_size(1 << 26).max_dbs(8);
         #[allow(unsafe_code)]
-        // SAFETY: nobody else knows the directory.
+        // SAFETY: no other code knows the directory.
         let env = unsafe { options.open(directory.path()) }.unwrap();
         env.create_databases_and_commit(env.write_txn().unwrap(), |open, tx| {
             let mut options = open.database_options().types::<Bytes, Bytes>();

@@ -82,8 +82,8 @@ impl WriteTransaction {
             permit: Some(permit),
         };
         // Checked now, when no other process can write. If it fails, dropping the transaction gives
-        // back the lock. One that ends here is short, so that its files are only looked at when it
-        // commits.
+        // back the lock. A transaction that ends on this thread is short, so its files are checked
+        // only when it commits.
         if begun.own.is_none() {
             begun.env.env.check_files()?;
         }

@@ -137,7 +137,7 @@ struct Fork<'t> {
     level: u16,
 }
 
-/// Where a key is, or would be.
+/// The result of a descent from the root to the leaf where a key is, or would be.
 struct Descent<'t> {
     leaf: LmdbPage<'t>,
     /// The first pair of the leaf that is not before the key.
@@ -199,13 +199,13 @@ impl Tree {
         page.is_leaf.then_some(Tree { start, page_len, pages, root, depth, checked, problem })
     }
 
-    /// The tree of which only the first pages can be read.
+    /// The same tree, of which only the first pages can be read.
     #[cfg(test)]
     pub(super) fn limited(self, pages: u64) -> Tree {
         Tree { pages: self.pages.min(pages), ..self }
     }
 
-    /// The address at which the map begins, by what this tree was made of.
+    /// The address at which the map begins, computed from what this tree was made of.
     pub(super) fn start(&self) -> usize {
         self.start
     }
@@ -230,7 +230,7 @@ impl Tree {
         self.wrong(|| format!("it leads to page {last}, where pages {META_PAGES} to {end} can be"))
     }
 
-    /// So many bytes from the beginning of a page on, which are in pages of the file.
+    /// The first `len` bytes of a page and the pages after it. The file must have these pages.
     #[inline(always)]
     fn bytes(&self, number: u64, len: usize) -> &[u8] {
         #[allow(clippy::cast_possible_truncation, reason = "`readable_pages` demands 64 bits")]

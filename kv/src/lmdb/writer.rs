@@ -3,8 +3,8 @@
 //! In LMDB, the write lock belongs to the thread that takes it. Only that thread can give it back,
 //! and it waits for the lock without a limit. In this crate, transactions may move between threads,
 //! and threads wait with a limit. So each environment has one thread that takes the lock and gives
-//! it back. In between, whoever has the transaction uses the lock. Transactions that do not move need this
-//! thread only if other processes have the environment open (`own_thread.rs`).
+//! it back. In between, the thread that has the transaction uses the lock. Transactions that do not
+//! move need this thread only if other processes have the environment open (`own_thread.rs`).
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{
@@ -40,7 +40,7 @@ struct Asker {
     reply: SyncSender<Result<RwTxn<'static>>>,
     /// Whether the thread has given up.
     gone: Arc<AtomicBool>,
-    /// Keeps the environment open until the request is served, so that whoever opens the
+    /// Keeps the environment open until the request is served, so that a thread that opens the
     /// environment meanwhile shares it.
     shared: Arc<Shared>,
 }
@@ -124,10 +124,11 @@ impl Writer {
 
     /// Wakes the writer thread if it sleeps although the lock is free.
     ///
-    /// The lock records whether threads wait for it. Whoever gives it back looks at this record, and
-    /// wakes the thread that has waited longest. The record can be lost: if the process of the woken
-    /// thread is killed before that thread has the lock, and another thread takes the lock meanwhile,
-    /// the lock records no waiting thread. All who wait then sleep until a new thread starts to wait.
+    /// The lock records whether threads wait for it. The thread that gives it back reads this
+    /// record, and wakes the thread that has waited longest. The record can be lost: if the process
+    /// of the woken thread is killed before that thread has the lock, and another thread takes the
+    /// lock meanwhile, the lock records no waiting thread. All waiting threads then sleep until a
+    /// new thread starts to wait.
     ///
     /// So this starts two threads. The first takes the lock. The second starts to wait for it, which
     /// makes the record right. When the first gives the lock back, a sleeping thread is woken.
@@ -137,7 +138,7 @@ impl Writer {
             return;
         }
         let knocking = Arc::clone(&self.knocking);
-        // The environment stays open meanwhile, so that whoever opens it shares it.
+        // The environment stays open meanwhile, so that a thread that opens it shares it.
         let (shared, progress) = (Arc::clone(shared), Arc::clone(&self.progress));
         let served = progress.served.load(Ordering::Acquire);
         let knock = move || {
@@ -243,8 +244,9 @@ impl Drop for InUse {
     }
 }
 
-/// Does what it is asked for. Between two transactions it does not keep the environment open: a process that is
-/// forked then has this thread's memory, but not the thread, and can close the environment all the same.
+/// Serves requests until the writer is dropped. Between two transactions it does not keep the
+/// environment open: a process that is forked then has this thread's memory, but not the thread,
+/// and can close the environment all the same.
 fn serve(env: &Weak<OpenEnv>, inbox: &Receiver<Request>, progress: &Progress) {
     // The map is in use until the transaction ends, and also while this thread waits for one.
     let mut using = None;
@@ -287,9 +289,9 @@ fn serve(env: &Weak<OpenEnv>, inbox: &Receiver<Request>, progress: &Progress) {
     }
 }
 
-/// Gives the new transaction, or the error of beginning it, to `asker`. If `asker` has given up, the
-/// next one in the `inbox` that still waits gets it, so that this thread need not take the lock again
-/// for that one. Returns `false` if nobody has a transaction now.
+/// Gives the new transaction, or the error of beginning it, to `asker`. If `asker` has given up,
+/// the next one in the `inbox` that still waits gets it, so that this thread need not take the lock
+/// again for that one. Returns `false` if no thread has a transaction now.
 fn hand_over(mut begun: Result<RwTxn<'static>>, asker: Asker, inbox: &Receiver<Request>) -> bool {
     let mut next = Some(asker);
     while let Some(Asker { reply, shared, .. }) = next {
@@ -302,7 +304,7 @@ fn hand_over(mut begun: Result<RwTxn<'static>>, asker: Asker, inbox: &Receiver<R
             Ok(()) => return is_begun,
             Err(SendError(returned)) => begun = returned,
         }
-        // Nobody has a transaction, so the inbox has no requests to end one.
+        // No thread has a transaction, so the inbox has no requests to end one.
         next = match inbox.try_recv() {
             Ok(Request::Begin(asker)) => Some(asker),
             _ => None,

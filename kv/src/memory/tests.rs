@@ -238,7 +238,7 @@ fn a_tree_knows_what_its_transaction_has_written() {
                         );
                     }
                 }
-                // While somebody holds the present version, leaves are copied once more.
+                // While a snapshot holds the present version, leaves are copied once more.
                 if step % 50 == 0 {
                     snapshot = Some(tree.clone());
                 }

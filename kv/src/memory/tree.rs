@@ -102,7 +102,7 @@ impl Tree {
         self.cursor(max)?.before(&self.root)
     }
 
-    /// The cursor before the first key that is `bound` or greater; the end without a bound.
+    /// A cursor before the first key that is `bound` or greater; at the end without a bound.
     fn cursor(&self, bound: Option<&[u8]>) -> Option<TreeCursor<'_>> {
         match bound {
             Some(bound) => TreeCursor::find(&self.root, bound).map(|(cursor, _)| cursor),
@@ -110,7 +110,8 @@ impl Tree {
         }
     }
 
-    /// The cursors of `[min, max)`. Mostly both are in one leaf, and then there is one descent.
+    /// Cursors at the start and the end of `[min, max)`. Mostly both are in one leaf, and then
+    /// there is one descent.
     fn cursors(&self, min: &[u8], max: Option<&[u8]>) -> Option<(TreeCursor<'_>, TreeCursor<'_>)> {
         let (min, _) = TreeCursor::find(&self.root, min)?;
         let pairs = &min.leaf.pairs;

@@ -73,7 +73,7 @@ pub trait AtomicKvStore: Send + Sync {
         Ok(None)
     }
 
-    /// The database over this store has watches, and had none before. From here on, a store that
+    /// Called when the database over this store has its first watch. From here on, a store that
     /// others can change tells `watches` what they write, until there are no watches any more. By
     /// default nothing is told: then watches learn of others with the next commit of this database.
     ///
@@ -142,8 +142,8 @@ impl<D: KvDatabase + ?Sized> AtomicKvStore for D {
     }
 
     fn hold(&self, wait: Duration) -> Result<Option<Box<dyn KvTransaction + Send>>> {
-        // Some stores take the right to write with the first write. After so many failures, all
-        // take it at once.
+        // Some stores take the right to write only with the first write. For a transaction that has
+        // failed this often, all stores take it at once.
         let mut options = TxOptions::writing().with_wait(wait).with_failed(TURN_AFTER + 1);
         options.is_first = true;
         self.begin(&options).map(Some)

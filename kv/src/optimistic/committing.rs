@@ -15,8 +15,8 @@ pub(super) struct Committing {
     commit: Mutex<()>,
     /// The process that has made it.
     made_by: Process,
-    /// The process whose threads commit: that one, or in a child that was forked from it the child, from its
-    /// first commit on.
+    /// The process whose threads commit: the one that made this, or, in a forked child, the child
+    /// from its first commit on.
     owner: Mutex<Process>,
 }
 
@@ -26,7 +26,7 @@ impl Committing {
         Committing { commit: Mutex::new(()), made_by: this, owner: Mutex::new(this) }
     }
 
-    /// Waits for the commit that is running, which counts.
+    /// Waits for the commit that is running; the wait is counted.
     ///
     /// # Errors
     /// [`KvError::Forked`] if it was running when this process was forked from the one that commits: it never

@@ -42,8 +42,8 @@ pub(super) struct State {
     pub(super) log: Log,
     /// The store's own number for the result of the last commit, if it has one.
     expected: Option<u64>,
-    /// Others wrote to the store up to this version. For transactions that began with an earlier
-    /// version, the log alone does not tell what has changed.
+    /// Other writers wrote to the store up to this version. For transactions that began with an
+    /// earlier version, the log alone does not tell what has changed.
     others_wrote: u64,
 }
 
@@ -102,8 +102,9 @@ impl<S: AtomicKvStore> Engine<S> {
         }
     }
 
-    /// Fails in a process that was forked from the one that has made it, if the store can be used only there. Then
-    /// what others hold here is held by threads of the parent, and waiting for it would be in vain.
+    /// Fails in a process that was forked from the one that has made it, if the store can be used
+    /// only there. Then the locks in here may be held by threads of the parent, and waiting for
+    /// them would be in vain.
     pub(super) fn check_process(&self) -> Result<()> {
         if !self.process.is_this() {
             self.store.version()?;
@@ -252,7 +253,7 @@ impl<S: AtomicKvStore> Engine<S> {
         state.snapshot = None;
         drop(state);
         if others_wrote.get() {
-            // It is not known which keys the others wrote.
+            // It is not known which keys the other writers wrote.
             self.watches.notify_where(|_| true);
         } else {
             self.watches.notify(&writes);

@@ -3,12 +3,12 @@
 //! While a transaction has its turn, commits of others wait. So what it reads stays the same, apart
 //! from writes directly to the store and writes of other processes. That is why every second turn
 //! also takes the store's own right to write. The commit of the transaction is checked like any
-//! other, so the turn only decides who waits; the result never depends on it.
+//! other, so the turn only decides which commits wait; the result never depends on it.
 //!
 //! The turn belongs to the thread that has used the transaction last. Sending the transaction to
 //! another thread is not a use: that thread has the turn once it has read or written something in
-//! the transaction. If it commits another transaction before, that commit waits like those of all
-//! others, and fails with a retryable error when its wait is over.
+//! the transaction. If it commits another transaction before that, the commit waits like the
+//! commits of all other threads, and fails with a retryable error when its wait is over.
 //!
 //! The thread that has the turn can run other transactions in between, whose commits do not wait.
 //! Only the store's right to write cannot be held twice. If the turn includes it, those other
@@ -36,7 +36,7 @@ thread_local! {
     static WRITES_WITHIN: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Who has the turn.
+/// The turn, and the transaction that has it.
 #[derive(Debug)]
 pub(super) struct Turns {
     /// Held by the transaction that has the turn. Others hold it only for a moment, after they have

@@ -108,8 +108,8 @@ impl<S: AtomicKvStore> OptimisticDatabase<S> {
     }
 
     /// Ends all watches with an error. From then on every use of a transaction fails with
-    /// [`KvError::Stale`], also of those that are open. A running commit is finished first. The
-    /// database cannot be started again. Stopping it twice does no harm.
+    /// [`KvError::Stale`], also if the transaction is open already. A running commit is finished
+    /// first. The database cannot be started again. Stopping it twice does no harm.
     pub fn stop(&self) {
         self.engine.stop();
     }
@@ -149,7 +149,7 @@ impl<S: AtomicKvStore + 'static> KvDatabase for OptimisticDatabase<S> {
         self.engine.store.store_statistics()
     }
 
-    /// Its own transactions, and of the store below, how long these waited in it, and its servers.
+    /// Counts its own transactions. The waits and the servers are those of the store below.
     fn counters(&self) -> Counters {
         let below = self.engine.store.store_counters().of_store_below();
         let mut own = self.engine.turns.counts().counters();

@@ -21,7 +21,7 @@ impl<B: KvRead> Layers<B> {
         Some(lock(reads))
     }
 
-    /// Records that `span` of the base was looked at. Leaves out what removes hide at its start
+    /// Records that `span` of the base was read. Leaves out what removes hide at its start
     /// (forward) or end (reverse), and leaves out its first key if that is `put`.
     pub(super) fn record_span(&self, span: KeySpan<'_>, direction: Direction, put: Option<&[u8]>) {
         let Some(mut record) = self.record() else { return };
@@ -42,7 +42,7 @@ impl<B: KvRead> Layers<B> {
                 }
             }
         }
-        // Nothing of the base was looked at.
+        // Nothing of the base was read.
         if max.is_some_and(|max| min >= max) {
             return;
         }
@@ -65,8 +65,8 @@ impl<B: KvRead> Layers<B> {
         value
     }
 
-    /// Records that `span` of the base was looked at up to the pair with the key `last`, or up to
-    /// its end.
+    /// Records that `span` of the base was read up to the pair with the key `last`, or up to its
+    /// end.
     pub(super) fn record_up_to(
         &self,
         span: KeySpan<'_>,

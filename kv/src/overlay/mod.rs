@@ -184,7 +184,7 @@ impl<B: KvRead> KvRead for MutableView<B> {
     }
 
     fn content_name(&self) -> Option<[u8; 48]> {
-        // With a change it is another content, which nobody has named.
+        // With a change it is another content, which has no name.
         self.writes().is_empty().then(|| self.layers.base.content_name()).flatten()
     }
 }

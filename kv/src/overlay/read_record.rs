@@ -4,9 +4,10 @@ use std::collections::HashSet;
 
 use crate::{Direction, KeyRanges, KeySpan};
 
-/// So many single keys are remembered, and so many ranges. If there are more, neighbours become one range, with
-/// what is between them. So a transaction takes a limited amount of memory whatever it reads, and one that
-/// reads so much may be in conflict with what it has not read.
+/// At most this many single keys are remembered, and as many ranges. If there are more, neighbours
+/// become one range, which also has the keys between them. So the record takes a limited amount of
+/// memory whatever the transaction reads, and a transaction that reads more may conflict with
+/// writes to keys that it has not read.
 const MOST: usize = 1 << 18;
 /// How many neighbours become one range.
 const TOGETHER: usize = 64;
@@ -14,7 +15,7 @@ const TOGETHER: usize = 64;
 /// The ranges that were read. They are sorted only when they are needed.
 ///
 /// In most transactions, others have written nothing that could conflict. Then the record is never
-/// looked at. So adding to it must be cheap, and sorting can wait.
+/// used. So adding to it must be cheap, and sorting can wait.
 #[derive(Debug, Clone)]
 pub(super) struct Reads {
     /// How many single keys and how many ranges are remembered.

@@ -8,7 +8,7 @@ use std::ops::Bound::{Excluded, Included, Unbounded};
 use super::layers::Layers;
 use crate::{Direction, KeySpan, KvRead, Pair, Result, Scan};
 
-/// The pairs of a span as a view shows them. Records what of the base each step has looked at.
+/// The pairs of a span as a view shows them. Records what each step has read of the base.
 pub(super) struct Merge<'a, B> {
     layers: &'a Layers<B>,
     direction: Direction,
@@ -94,7 +94,7 @@ impl<'a, B: KvRead> Merge<'a, B> {
         let put = self.next_put.map(|(key, _)| &key[..]);
         let order = match (&self.next_base, self.next_put) {
             (None, None) => {
-                // At the end, the whole rest of the span was looked at.
+                // At the end, the whole rest of the span was read.
                 self.record(None, None);
                 return Ok(None);
             }
@@ -125,7 +125,7 @@ impl<'a, B: KvRead> Merge<'a, B> {
         Ok(pair)
     }
 
-    /// Records what was looked at to find `key`, and shortens the rest of the span.
+    /// Records what was read to find `key`, and shortens the rest of the span.
     fn advance(&mut self, key: &[u8], put: Option<&[u8]>) {
         if !self.track {
             return;

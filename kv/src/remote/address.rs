@@ -59,10 +59,10 @@ impl<'u> ServerUrl<'u> {
                     .to_owned(),
             );
         }
-        let (who, hosts) = place.rsplit_once('@').unwrap_or(("", place));
-        let (user, password) = match who.split_once(':') {
+        let (login, hosts) = place.rsplit_once('@').unwrap_or(("", place));
+        let (user, password) = match login.split_once(':') {
             Some((user, password)) => (user, Some(password)),
-            None => (who, None),
+            None => (login, None),
         };
         let decoded = |text: &str, what: &str| {
             decode(text).ok_or_else(|| format!("{what} has a % without two digits after it"))
@@ -118,7 +118,7 @@ const UNKNOWN: [&str; 5] = [
 ];
 
 #[derive(Debug, thiserror::Error)]
-#[error("there is no host of the name {0}")]
+#[error("there is no host with the name {0}")]
 struct UnknownHost(String);
 
 /// Where a server listens.

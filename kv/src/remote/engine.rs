@@ -10,18 +10,19 @@ use crate::{
     TxOptions, Writes,
 };
 
-/// The pairs of a range that are asked for.
+/// A question for pairs of a range.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RangeRead {
     /// The first key.
     pub min: Vec<u8>,
     /// The first key after the range; `None` if it has no end.
     pub max: Option<Vec<u8>>,
-    /// From which end.
+    /// From which end of the range.
     pub direction: Direction,
-    /// At most so many pairs; at least 1.
+    /// How many pairs are asked for at most; at least 1.
     pub pairs: usize,
-    /// No more pairs once the keys and values come to so many bytes. One pair always comes.
+    /// The answer ends once its keys and values have this many bytes. It always has one pair, if
+    /// there is one.
     pub bytes: usize,
 }
 
@@ -38,8 +39,8 @@ impl RangeRead {
     }
 }
 
-/// The answer to a [`RangeRead`]. It can be empty although it is not the last one: then the engine answers better when
-/// it is asked again.
+/// The answer to a [`RangeRead`]: a page of its pairs. It can be empty although it is not the last
+/// one; the next question then brings more.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct RangePage {
     /// The pairs, in the order of the direction.
@@ -124,7 +125,8 @@ pub trait Engine: fmt::Debug + Send + Sync + 'static {
     }
 }
 
-/// Makes one more session that reads the same state, begun and all; `None` if that is not possible now.
+/// Makes one more session that reads the same state and has begun already; `None` if that is not
+/// possible now.
 pub type Siblings = Box<dyn Fn() -> Option<Box<dyn Session>> + Send + Sync>;
 
 /// A transaction of an [`Engine`]. All of its answers come from one state. Dropping it rolls back.
@@ -160,9 +162,9 @@ pub trait Session: Send {
         false
     }
 
-    /// What makes more sessions of the state that was [shared](Self::share), so that several threads read it
-    /// at once. It is used as long as this session is there. `None`, the default, if there can be no others: then
-    /// the threads take turns.
+    /// A function that makes more sessions of the state that was [shared](Self::share), so that
+    /// several threads read it at once. It is used as long as this session is there. `None`, the
+    /// default, if there can be no others: then the threads take turns.
     fn siblings(&self) -> Option<Siblings> {
         None
     }
@@ -180,7 +182,7 @@ pub trait Session: Send {
     /// any more, unless they are errors.
     ///
     /// # Errors
-    /// [`KvError::OutcomeUnknown`] only if nobody can be asked what became of it. After any other error nothing
-    /// was changed.
+    /// [`KvError::OutcomeUnknown`] only if no server can say what became of the commit. After any
+    /// other error nothing was changed.
     fn commit(self: Box<Self>, changes: Changes) -> Result<()>;
 }

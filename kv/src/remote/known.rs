@@ -13,7 +13,7 @@ use crate::{Direction, KeyRanges, KeySpan, key};
 /// If it takes more bytes than this, all of it is forgotten before the next answer. The store answers the same again.
 const MOST: usize = 32 << 20;
 
-/// What a pair takes beside its bytes.
+/// The memory of a pair besides its bytes.
 const PAIR: usize = 80;
 
 type Pairs = Arc<Vec<(Bytes, Bytes)>>;
@@ -23,7 +23,7 @@ type Pairs = Arc<Vec<(Bytes, Bytes)>>;
 pub(super) struct Known {
     /// Adjacent pairs in ascending order, by the first key of each. No two of these overlap.
     runs: BTreeMap<Bytes, Pairs>,
-    /// Of each key in here it is known whether it is there.
+    /// The keys of which it is known whether they are there.
     ranges: KeyRanges,
     bytes: usize,
 }

@@ -12,7 +12,7 @@ use crate::store_parts::lock::lock;
 /// No more sessions than this are made beside the first one.
 const MOST: usize = 15;
 
-/// The first session, and those that were made because it was busy.
+/// The first session, and the sessions that were made because others were busy.
 pub(super) struct Lanes {
     pub(super) first: Mutex<State>,
     others: OnceLock<Others>,
@@ -30,14 +30,15 @@ impl Lanes {
         Lanes { first: Mutex::new(first), others: OnceLock::new() }
     }
 
-    /// From now on there can be others.
+    /// From now on there can be more sessions than the first.
     pub(super) fn allow_others(&self, make: Siblings, counts: Arc<Counts>) {
         let lanes = || (0..MOST).map(|_| OnceLock::new()).collect();
         self.others.get_or_init(|| Others { make, counts, lanes: lanes() });
     }
 
-    /// A session that nobody uses now; the one that this thread has used last, if there are several: what it has
-    /// read, and what is under way for it, is there. Waits for the first one if all are busy and no more can be made.
+    /// A session that no thread uses now. If there are several, the one that this thread has used
+    /// last, because it has what the thread has read and asked for. Waits for the first session if
+    /// all are busy and no more can be made.
     pub(super) fn choose(&self) -> MutexGuard<'_, State> {
         let Some(others) = self.others.get() else { return lock(&self.first) };
         let me = thread::current().id();
@@ -51,7 +52,8 @@ impl Lanes {
             if state.user == Some(me) && state.check().is_ok() {
                 return state;
             }
-            // The connection of another one may be lost. The others still read the same state.
+            // The connection of one of the other sessions may be lost. The rest still read the same
+            // state.
             if free.is_none() && (is_first || state.check().is_ok()) {
                 free = Some(state);
             }
@@ -70,12 +72,12 @@ impl Others {
         self.lanes.iter().map_while(OnceLock::get).map(|lane| (false, lane))
     }
 
-    /// One more, if there is room for it.
+    /// One more session, if there is room for it.
     fn another(&self) -> Option<MutexGuard<'_, State>> {
         self.lanes.iter().find(|place| place.get().is_none())?;
         let mut made = Mutex::new(State::new((self.make)()?, Arc::clone(&self.counts)));
         for place in &self.lanes {
-            // Others may fill places at the same time.
+            // Other threads may fill places at the same time.
             match place.set(made) {
                 Ok(()) => return place.get().map(lock),
                 Err(again) => made = again,

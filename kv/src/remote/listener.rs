@@ -15,11 +15,11 @@ use crate::{KeyWatch, KvError, Result, Writes};
 /// Ends a connection that another thread waits on.
 pub type Closer = Box<dyn FnOnce() + Send>;
 
-/// Why nobody listens.
+/// Why the store cannot be listened to.
 pub type NoNews = Box<dyn Error + Send + Sync>;
 
-/// The longest pauses before a store is tried again that could not be reached, and one that has refused this program:
-/// a password stays wrong until somebody mends it.
+/// The longest pauses before a store is tried again: one that could not be reached, and one that
+/// has refused this program. (A wrong password stays wrong until a person changes it.)
 const UNREACHABLE: Duration = Duration::from_millis(500);
 const REFUSED: Duration = Duration::from_secs(60);
 
@@ -37,7 +37,7 @@ pub enum Heard {
     Nothing,
     /// These writes were made. Values and what was there before do not matter.
     Writes(Writes),
-    /// Something was changed, and nobody knows what.
+    /// Something was changed, and it is not known what.
     Anything,
 }
 
@@ -62,7 +62,8 @@ pub trait News: Send + Sync + 'static {
     fn hear(&self, connection: &mut Self::Connection) -> std::result::Result<Heard, NoNews>;
 }
 
-/// The watches of a store. The first one starts a thread that listens; it ends when this is dropped, and so do they.
+/// The watches of a store. The first watch starts a thread that listens. The thread and the watches
+/// end when this is dropped.
 pub struct WatchListener<N> {
     shared: Arc<Shared<N>>,
     wait: Duration,
@@ -78,14 +79,14 @@ struct Shared<N> {
 #[derive(Default)]
 struct State {
     phase: Phase,
-    /// Why nobody listens.
+    /// Why the store cannot be listened to.
     failure: Option<String>,
     closer: Option<Closer>,
 }
 
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 enum Phase {
-    /// Nobody has watched yet.
+    /// There was no watch yet.
     #[default]
     Off,
     Connecting,
@@ -101,7 +102,7 @@ impl<N> fmt::Debug for WatchListener<N> {
 }
 
 impl<N: News> WatchListener<N> {
-    /// The watches of a store. Each waits at most so long until somebody listens.
+    /// The watches of a store. Each new watch waits for at most `wait` until the thread listens.
     pub fn new(news: N, wait: Duration) -> Self {
         let (tracker, state) = (WatchTracker::default(), Mutex::default());
         WatchListener {
@@ -110,12 +111,13 @@ impl<N: News> WatchListener<N> {
         }
     }
 
-    /// Begins to watch a key. Waits until somebody listens.
+    /// Begins to watch a key. Waits until the thread listens.
     ///
     /// # Errors
-    /// Retryable if nobody can listen in time.
+    /// Retryable if the thread cannot listen in time.
     pub fn watch(&self, key: &[u8]) -> Result<KeyWatch> {
-        // It is there before it is known that somebody listens: whatever comes after that ends it.
+        // The watch is made before the thread is known to listen, so that every change from then on
+        // ends it.
         let watch = self.shared.tracker.watch(key);
         let until = Instant::now() + self.wait;
         let mut state = lock(&self.shared.state);
@@ -178,8 +180,8 @@ impl<N: News> Shared<N> {
                     state.phase = Phase::Connecting;
                     state.failure = Some(failure.to_string());
                     drop(state);
-                    tracing::debug!(server = self.news.name(), %failure, "nobody listens");
-                    // Nobody knows what was changed meanwhile.
+                    tracing::debug!(server = self.news.name(), %failure, "the connection for watches is lost");
+                    // It is not known what is changed meanwhile.
                     self.tell(&Heard::Anything);
                 }
                 Err(failure) => {
@@ -195,7 +197,7 @@ impl<N: News> Shared<N> {
         }
     }
 
-    /// Says that somebody listens. False if the store was dropped.
+    /// Notes that the thread listens. False if the store was dropped.
     fn begin(&self, closer: Closer) -> bool {
         let mut state = lock(&self.state);
         if state.phase == Phase::Over {
@@ -207,7 +209,7 @@ impl<N: News> Shared<N> {
         true
     }
 
-    /// Tells what comes, until the connection is lost.
+    /// Ends watches as the store tells of changes, until the connection is lost.
     fn follow(&self, connection: &mut N::Connection) -> NoNews {
         loop {
             match self.news.hear(connection) {
@@ -242,9 +244,9 @@ mod tests {
         };
         let refused = KvError::Unsupported("this password");
         assert_eq!(of(refused.into()), Some(REFUSED));
-        assert_eq!(of(KvError::Retry("nobody answers".to_owned()).into()), Some(UNREACHABLE));
+        assert_eq!(of(KvError::Retry("no server answers".to_owned()).into()), Some(UNREACHABLE));
         assert_eq!(of("lost".into()), Some(UNREACHABLE));
-        // Who is reached again, and lost, is soon tried again.
+        // A server that was reached again, and then lost, is soon tried again.
         let mut pauses = Pauses::new();
         assert_eq!((0..20).map(|_| pauses.next_up_to(REFUSED)).last(), Some(REFUSED));
         assert_eq!(pauses.next_up_to(UNREACHABLE), UNREACHABLE);

@@ -118,7 +118,7 @@ impl<E: Engine> KvDatabase for RemoteDatabase<E> {
     }
 
     fn counters(&self) -> Counters {
-        // The engine knows what its transactions wait for.
+        // The engine counts what its transactions wait for.
         self.shared.engine.counters().or(self.shared.counts.counters())
     }
 }

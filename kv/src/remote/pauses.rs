@@ -39,14 +39,15 @@ impl Pauses {
         self.next_up_to(LONGEST)
     }
 
-    /// The same, where pauses become so long.
+    /// The same, with pauses that grow up to `longest`.
     pub(super) fn next_up_to(&mut self, longest: Duration) -> Duration {
         let pause = self.next.min(longest);
         self.next = (2 * pause).min(longest);
         pause
     }
 
-    /// Waits for the next pause, but no longer than until then. False, and no wait, if that time is over.
+    /// Waits for the next pause, but no longer than `until`. False, without a wait, if that time is
+    /// over.
     pub fn sleep_until(&mut self, until: Instant) -> bool {
         let left = until.saturating_duration_since(Instant::now());
         if left.is_zero() {

@@ -17,14 +17,15 @@ use crate::store_parts::earlier_failure::EarlierFailure;
 use crate::store_parts::lock::lock;
 use crate::{Blob, Direction, KeySpan, KvError, KvRead, Pair, Result, Scan, Visitor, key};
 
-/// The first page of a scan has so many pairs. Each further one has twice as many, up to the most.
+/// The first page of a scan has this many pairs. Each further page has twice as many, up to
+/// [`LARGEST_PAGE`].
 const FIRST_PAGE: usize = 256;
 const LARGEST_PAGE: usize = 1 << 16;
 
 /// No page has many more bytes than this.
 const PAGE_BYTES: usize = 1 << 20;
 
-/// What is to be read soon is not noted beyond so many ranges.
+/// At most this many ranges that will be read soon are noted.
 const MOST_WANTED: usize = 1024;
 
 /// What a transaction reads. All of it comes from one state of the store.
@@ -35,7 +36,7 @@ pub(super) struct Reader {
 
 const ENDED: &str = "the transaction has been committed";
 
-/// Stands where the session was.
+/// In place of the session after its end.
 struct Ended;
 
 impl Ended {
@@ -103,7 +104,7 @@ impl Reader {
         lock(&self.lanes.first).known.learn_gap(KeySpan::new(prefix, max.as_deref()));
     }
 
-    /// Does something with the session. After an error nothing can be read any more.
+    /// Calls `act` with the session. After an error nothing can be read any more.
     pub(super) fn with_session<T>(
         &self,
         act: impl FnOnce(&mut dyn Session) -> Result<T>,
@@ -140,7 +141,7 @@ impl Reader {
         Ok(())
     }
 
-    /// Gives up the session. Who still has the reader gets errors.
+    /// Gives up the session. Later reads through this reader are errors.
     pub(super) fn end(&self) -> Box<dyn Session> {
         let mut state = lock(&self.lanes.first);
         state.failure = Some(EarlierFailure::ended(ENDED));
@@ -228,7 +229,8 @@ impl KvRead for Reader {
         for span in spans {
             let forward = Direction::Forward;
             let is_it = |read: &RangeRead| read.span() == *span;
-            // Whether it is wanted already is looked at when it is asked for, when all of them are sorted.
+            // Spans that are wanted twice are dropped when they are asked for, because they are
+            // sorted then.
             if state.wanted.len() < MOST_WANTED
                 && !state.wanted.last().is_some_and(is_it)
                 && !state.under_way.iter().flatten().any(is_it)
@@ -246,7 +248,7 @@ impl KvRead for Reader {
     }
 }
 
-/// How many pairs fill a page if they are like these, at least as many as the first one has.
+/// How many pairs like these fill a page; at least as many as the first page has.
 fn worth_a_page(pairs: &[(Bytes, Bytes)]) -> usize {
     let bytes: usize = pairs.iter().map(|(key, value)| key.len() + value.len()).sum();
     (PAGE_BYTES / (bytes / pairs.len().max(1)).max(1)).max(FIRST_PAGE)
@@ -256,7 +258,7 @@ fn worth_a_page(pairs: &[(Bytes, Bytes)]) -> usize {
 struct Pages<'r> {
     reader: &'r Reader,
     direction: Direction,
-    /// What was not returned yet.
+    /// The part of the span that was not returned yet.
     rest: Rest,
     /// How many pairs the next page has.
     size: usize,
@@ -290,7 +292,8 @@ impl<'r> Pages<'r> {
         if !is_known || self.size > FIRST_PAGE {
             let is_first = self.size == FIRST_PAGE;
             self.size = (self.size * 2).min(LARGEST_PAGE).min(worth_a_page(taken.pairs()));
-            // Who has come to a second page will want the next one too, so it is under way meanwhile.
+            // A scan that has come to its second page will probably need the next one too, so that
+            // is asked for ahead.
             let next = RangeRead::new(self.rest.span(), self.direction, self.size, PAGE_BYTES);
             let is_coming = |read: &RangeRead| starts(read, &next);
             if !is_first

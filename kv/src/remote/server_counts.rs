@@ -7,8 +7,9 @@ use std::time::Instant;
 use crate::Counters;
 use crate::store_parts::counts::{Waiting, Waits, target};
 
-/// What an [`Engine`](super::Engine) counts: requests, waits for connections, and failovers. Each of these is also
-/// an event of `tracing`, with the names that the guide lists, if somebody wants it.
+/// What an [`Engine`](super::Engine) counts: requests, waits for connections, and failovers. Each
+/// of these is also an event of `tracing`, with the names that the guide lists, if a subscriber
+/// wants it.
 ///
 /// ```
 /// use permazen_kv::remote::ServerCounts;
@@ -33,11 +34,11 @@ pub struct ServerCounts {
 #[must_use = "its answer is to be told"]
 pub struct Request {
     kind: &'static str,
-    /// When it was sent, if somebody wants to know how long it takes.
+    /// When it was sent, if a subscriber wants to know how long it takes.
     sent: Option<Instant>,
 }
 
-/// Somebody waits for a connection, as long as this exists.
+/// A wait for a connection that lasts as long as this exists.
 #[derive(Debug)]
 pub struct ConnectionWait<'w>(Waiting<'w>);
 
@@ -49,7 +50,8 @@ impl ServerCounts {
         Request { kind, sent: is_told.then(Instant::now) }
     }
 
-    /// Counts that another server of a store answers than before.
+    /// Counts a failover: from now on the server `to` of a store answers, and no longer the server
+    /// `from`.
     pub fn failover(&self, store: &dyn Display, from: &dyn Display, to: &dyn Display) {
         self.failovers.fetch_add(1, Relaxed);
         tracing::warn!(

@@ -69,12 +69,12 @@ impl SimulatedServer {
         self.state.requests.swap(0, Ordering::Relaxed)
     }
 
-    /// Each answer comes so much later than its request.
+    /// From now on, each answer comes `delay` later than its request.
     pub fn set_delay(&self, delay: Duration) {
         *lock(&self.state.delay) = delay;
     }
 
-    /// After so many more requests, one fails as if the connection were lost before it arrives.
+    /// After `requests` more requests, one fails as if the connection were lost before it arrives.
     pub fn fail_after(&self, requests: u64) {
         *lock(&self.state.faults) = Some(requests);
     }
@@ -186,7 +186,7 @@ impl Session for SimulatedSession {
             return Ok(());
         };
         if changes.is_empty() && flushed.is_empty() {
-            // It takes place where it has read.
+            // It takes place at the state that it has read.
             wait(due);
             return Ok(());
         }

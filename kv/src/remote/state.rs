@@ -1,4 +1,5 @@
-//! What is asked in one session: what is known from it, what is under way, and why nothing can be asked any more.
+//! One session: what is known from it, which questions are under way, and why nothing can be asked
+//! any more.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -24,7 +25,7 @@ pub(super) struct State {
     pub(super) under_way: VecDeque<Vec<RangeRead>>,
     /// Why nothing can be read any more.
     pub(super) failure: Option<EarlierFailure>,
-    /// The process whose connection it has.
+    /// The process that owns its connection.
     process: Process,
     /// The thread that has used it last, if threads can have different ones.
     pub(super) user: Option<ThreadId>,
@@ -69,7 +70,7 @@ impl State {
         result
     }
 
-    /// Makes known the start of what is asked for.
+    /// Asks until the start of the range is known.
     pub(super) fn need(&mut self, read: &RangeRead) -> Result<()> {
         self.check()?;
         while !self.known.begins(read.span(), read.direction) {
@@ -85,7 +86,7 @@ impl State {
                 reads.push(read.clone());
             }
             self.ask(reads)?;
-            // What was said to be needed soon begins where this does, but may end before.
+            // A read that was wanted already may begin where this one does, but end before it.
             while !self.under_way.is_empty() {
                 self.arrive()?;
             }
@@ -113,7 +114,7 @@ impl State {
     }
 }
 
-/// Whether the answer to one question says something of the first key of another one.
+/// Whether the answer to `read` may say something of the first key of `other`.
 pub(super) fn starts(read: &RangeRead, other: &RangeRead) -> bool {
     let (span, wanted) = (read.span(), other.span());
     match (read.direction, other.direction) {

@@ -1,4 +1,4 @@
-//! Encrypted connections, to servers that prove who they are.
+//! Encrypted connections, to servers that prove their identity.
 
 use std::io::{self, Read, Write};
 use std::net::TcpStream;
@@ -15,10 +15,10 @@ use rustls::{
     SignatureScheme, StreamOwned,
 };
 
-/// What is wrong where something answers that is no encryption.
+/// The error if the server answers in plain text.
 const DOES_NOT_ENCRYPT: &str = "the server does not encrypt connections";
 
-/// What may be wrong where nothing answers.
+/// The error if the server closes the connection instead of answering.
 const MAYBE_DOES_NOT_ENCRYPT: &str = "the server has closed the connection when encryption began: perhaps it does not encrypt connections";
 
 /// What to do with a key that cannot be read.
@@ -39,19 +39,19 @@ pub enum Tls {
     Off,
     /// The server must have a certificate for its name.
     Verified {
-        /// A file with those whom to trust; `None` for those that the system trusts.
+        /// A file with trusted authorities; `None` for the authorities that the system trusts.
         roots: Option<PathBuf>,
     },
     /// The server must have a certificate of an authority that is trusted, whatever its name.
     OfAuthority {
-        /// A file with those whom to trust; `None` for those that the system trusts.
+        /// A file with trusted authorities; `None` for the authorities that the system trusts.
         roots: Option<PathBuf>,
     },
-    /// It is not known who the server is.
+    /// The identity of the server is not verified.
     Unverified,
 }
 
-/// How this program proves who it is.
+/// How this program proves its identity.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OwnCertificate {
     /// A file with its certificate.
@@ -75,7 +75,7 @@ pub enum TlsError {
 #[derive(Debug, Clone)]
 pub struct Encryption {
     config: Arc<ClientConfig>,
-    /// What the URL calls the file with those whom to trust.
+    /// What the URL calls the file of trusted authorities.
     parameter: Box<str>,
 }
 
@@ -84,14 +84,15 @@ pub struct Encryption {
 pub struct EncryptedStream(StreamOwned<ClientConnection, TcpStream>);
 
 impl EncryptedStream {
-    /// What it goes through. Nothing may be read from it or written to it directly.
+    /// The socket below the encryption. Nothing may be read from it or written to it directly.
     pub fn socket(&self) -> &TcpStream {
         &self.0.sock
     }
 }
 
-/// What could not be written yet does not keep anybody from reading. If the server refuses the certificate of this program,
-/// or asks for one in vain, reading fails with [`io::ErrorKind::PermissionDenied`]; then it has done nothing.
+/// Data that could not be written yet does not block reads. If the server refuses the certificate
+/// of this program, or asks for one in vain, reading fails with
+/// [`io::ErrorKind::PermissionDenied`]; the server has done nothing then.
 impl Read for EncryptedStream {
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
         let StreamOwned { conn, sock } = &mut self.0;
@@ -102,7 +103,7 @@ impl Read for EncryptedStream {
             }
             conn.read_tls(sock)?;
             if let Err(error) = conn.process_new_packets() {
-                // The other end is told, if it can be.
+                // Tells the server, if that is possible.
                 let _ = conn.write_tls(sock);
                 let kind = match refuses_certificate(&error) {
                     true => io::ErrorKind::PermissionDenied,
@@ -125,8 +126,8 @@ impl Write for EncryptedStream {
 }
 
 impl Encryption {
-    /// What connections are encrypted with; `None` if they are not. `parameter` is what the URL calls the file with
-    /// those whom to trust, for an error that says what to do.
+    /// How connections are encrypted; `None` if they are not. `parameter` is what the URL calls the
+    /// file of trusted authorities, for an error that says what to do.
     ///
     /// # Errors
     /// [`TlsError::Refused`] if there is something wrong with a file.
@@ -175,19 +176,19 @@ impl Encryption {
         Ok(Some(Encryption { config: Arc::new(config), parameter: parameter.into() }))
     }
 
-    /// Encrypts from now on what goes to the server of this name.
+    /// Begins an encrypted connection to the server of this name on `socket`.
     ///
     /// # Errors
-    /// [`TlsError::Refused`] if the server does not prove who it is.
+    /// [`TlsError::Refused`] if the server does not prove its identity.
     pub fn begin(&self, mut socket: TcpStream, name: &str) -> Result<EncryptedStream, TlsError> {
         let server = ServerName::try_from(name.to_owned());
         let server =
-            server.map_err(|_| TlsError::Refused(format!("{name} is no name of a server")))?;
+            server.map_err(|_| TlsError::Refused(format!("{name} is not a valid server name")))?;
         let connection = ClientConnection::new(Arc::clone(&self.config), server);
         let mut connection = connection.map_err(|error| TlsError::Refused(error.to_string()))?;
         while connection.is_handshaking() {
             connection.complete_io(&mut socket).map_err(|error| match error.kind() {
-                // A certificate does not get better when it is looked at again.
+                // A certificate that was refused is refused again.
                 io::ErrorKind::InvalidData => TlsError::Refused(self.refused(&error)),
                 io::ErrorKind::UnexpectedEof | io::ErrorKind::ConnectionReset => {
                     let what = format!("{MAYBE_DOES_NOT_ENCRYPT} ({error})");
@@ -199,7 +200,7 @@ impl Encryption {
         Ok(EncryptedStream(StreamOwned::new(connection, socket)))
     }
 
-    /// What was wrong, and what to do if nobody who is trusted has signed the certificate.
+    /// What was wrong, and what to do if no trusted authority has signed the certificate.
     fn refused(&self, error: &io::Error) -> String {
         use rustls::{CertificateError, Error};
         let of_tls = error.get_ref().and_then(|error| error.downcast_ref::<Error>());
@@ -245,7 +246,7 @@ fn wrong(file: &Path, what: impl ToString) -> TlsError {
     TlsError::Refused(format!("{}: {}", file.display(), what.to_string()))
 }
 
-/// The certificates in a file, or those that the system trusts.
+/// The certificates in a file, or the certificates that the system trusts.
 fn trusted(file: Option<&Path>, parameter: &str) -> Result<RootCertStore, TlsError> {
     let system = || SYSTEM.iter().map(Path::new).find(|path| path.exists());
     let Some(file) = file.or_else(system) else {
@@ -255,7 +256,7 @@ fn trusted(file: Option<&Path>, parameter: &str) -> Result<RootCertStore, TlsErr
     };
     let read = CertificateDer::pem_file_iter(file).map_err(|error| wrong(file, error))?;
     let mut store = RootCertStore::empty();
-    // Some systems have certificates among theirs that nobody can read.
+    // Some systems have certificates among theirs that cannot be parsed.
     store.add_parsable_certificates(read.filter_map(Result::ok));
     if store.is_empty() {
         return Err(wrong(file, "there is no certificate in it"));
@@ -263,7 +264,7 @@ fn trusted(file: Option<&Path>, parameter: &str) -> Result<RootCertStore, TlsErr
     Ok(store)
 }
 
-/// Takes certificates whatever name of a server they have: those that an authority has signed, or all.
+/// Accepts certificates for any server name: the certificates that an authority has signed, or all.
 #[derive(Debug)]
 struct AnyName {
     authority: Option<Arc<WebPkiServerVerifier>>,

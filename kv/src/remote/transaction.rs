@@ -23,7 +23,8 @@ use crate::{
 /// Own writes that take more bytes than this go to the store before the commit, if the engine can do that.
 const MOST_WRITTEN: usize = 64 << 20;
 
-/// The keys that were written are remembered up to so many, which takes 72 MiB. Beyond, the store is asked.
+/// At most this many of the keys that were written are remembered, which takes 72 MiB. If there are
+/// more, the store is asked.
 const MOST_FLUSHED: usize = 4 << 20;
 
 pub(super) struct RemoteTransaction<E> {
@@ -34,12 +35,13 @@ pub(super) struct RemoteTransaction<E> {
     written: usize,
     /// Whether writes can go to the store before the commit.
     can_flush: bool,
-    /// What the store has taken of the writes. Then nobody can read what was there before them.
+    /// Which writes the store has taken. Once it has taken some, the state before them cannot be
+    /// read any more.
     flushed: Flushed,
     is_read_only: bool,
-    /// Whoever began it runs it again after an error that says so.
+    /// Its caller runs it again after a retryable error.
     runs_again: bool,
-    /// Whether it was asked for a snapshot that only a certain one has.
+    /// Whether it was asked for a snapshot that only a certain transaction can make.
     wants_certainty: AtomicBool,
     deadline: Deadline,
     /// Dropped last: it may be the last that keeps the engine.
@@ -56,7 +58,7 @@ struct Flushed {
     is_any: bool,
     /// Numbers made of the keys that were put, until there are too many of them.
     numbers: HashSet<u64>,
-    /// So many are too many.
+    /// How many are too many.
     most: usize,
     /// What makes them.
     hasher: RandomState,
@@ -70,7 +72,7 @@ impl Flushed {
     fn note<'k>(&mut self, keys: impl Iterator<Item = &'k Vec<u8>>) {
         self.is_any = true;
         for key in keys {
-            // Only of a set that is full is it known that it may lack some.
+            // A set that is full may lack some of the keys.
             if self.numbers.len() >= self.most {
                 break;
             }
@@ -119,7 +121,7 @@ impl<E: Engine> RemoteTransaction<E> {
         Ok(&self.view)
     }
 
-    /// The view, to which about so many bytes are added.
+    /// The view, to which the caller adds about this many bytes.
     fn writing(&mut self, bytes: usize) -> Result<&mut MutableView<Arc<Reader>>> {
         self.deadline.check()?;
         self.view.base().check()?;
@@ -159,7 +161,8 @@ impl<E: Engine> RemoteTransaction<E> {
         for key in &keys {
             let value = self.view.get(key)?.map(|value| value.into_owned());
             match value {
-                // What is no counter stays as it is; its sum is forgotten with the others.
+                // A value that is not a counter stays as it is; its sum is forgotten with the
+                // others.
                 Some(value) if self.view.decode_counter(&value).is_ok() => {
                     self.view.put(key, &value)?;
                 }
@@ -199,8 +202,9 @@ impl<E: Engine> KvWrite for RemoteTransaction<E> {
         self.writing(key.len() + value.len() + 64)?.put(key, value)
     }
 
-    /// Asks nobody: the store finds out when the transaction commits. Only if the store may have taken the key already,
-    /// it is asked, because it would find that the key is there each time.
+    /// Does not ask the store, which finds out when the transaction commits. Only if the store may
+    /// have taken the key already is it asked, because it would then find the key there in each
+    /// attempt.
     fn put_new(&mut self, key: &[u8], value: &[u8]) -> Result<bool> {
         self.reading()?;
         let is_removed = self.view.writes().removes.contains(key);
@@ -227,13 +231,14 @@ impl<E: Engine> KvTransaction for RemoteTransaction<E> {
         self.is_read_only
     }
 
-    /// Not any more once the store has taken writes before the commit.
+    /// Not possible once the store has taken writes before the commit.
     fn set_read_only(&mut self) -> Result<()> {
         self.deadline.check()?;
         self.view.base().check()?;
         if self.flushed.is_any {
             return Err(KvError::IllegalState(format!(
-                "the transaction has written more than {} MiB, which the store has taken already: roll it back instead",
+                "cannot make the transaction read-only: it has written more than {} MiB, and the store has taken them \
+                 already; roll it back instead",
                 MOST_WRITTEN >> 20
             )));
         }
@@ -246,8 +251,8 @@ impl<E: Engine> KvTransaction for RemoteTransaction<E> {
         self.deadline.set(timeout)
     }
 
-    /// Only of read-only transactions that the engine can [share](Session::share). Where it can share those alone that are
-    /// certain, a closure runs again in one that is.
+    /// Only for read-only transactions that the engine can [share](Session::share). If it can share
+    /// only certain ones, a closure runs again in a certain transaction.
     fn snapshot(&self) -> Result<SharedRead> {
         self.deadline.check()?;
         if !self.is_read_only {
@@ -278,7 +283,7 @@ impl<E: Engine> KvTransaction for RemoteTransaction<E> {
     }
 
     fn commit(mut self: Box<Self>) -> Result<()> {
-        // Whatever was waited for within it, it has come so far.
+        // Waits within it do not matter any more, since it has come to its commit.
         forget_wait_in_vain();
         forget_what_is_lost();
         self.deadline.check()?;
@@ -292,7 +297,7 @@ impl<E: Engine> KvTransaction for RemoteTransaction<E> {
                 return Err(run_again_as_certain());
             }
             let is_begun = self.view.base().is_begun();
-            // What is shared has a state that is right whatever comes, and ends with its last holder.
+            // A shared state cannot be in conflict, and ends with its last holder.
             return match Arc::into_inner(self.into_parts().0) {
                 Some(reader) if is_begun => {
                     let done = reader.end().commit(Changes::default());
@@ -301,7 +306,7 @@ impl<E: Engine> KvTransaction for RemoteTransaction<E> {
                 _ => Ok(()),
             };
         }
-        // What fails here was counted when it was read.
+        // A failure to read was counted already.
         self.add_up().inspect_err(|error| counts.tell_failed_commit(error))?;
         let is_begun = self.view.base().is_begun();
         let is_flushed = self.flushed.is_any;
@@ -321,12 +326,12 @@ impl<E: Engine> KvTransaction for RemoteTransaction<E> {
     fn rollback(self: Box<Self>) {}
 }
 
-/// Lets the next transaction of a closure on this thread be a certain one.
+/// Makes the next transaction of a closure on this thread a certain one.
 fn run_again_as_certain() -> KvError {
     WANTS_CERTAINTY.set(true);
     KvError::Retry(
-        "a snapshot of a transaction that has read is of a state that others can make wrong, so it is begun again as a \
-         certain one (TxOptions::with_certainty)"
+        "cannot make a snapshot: the transaction has read a state in which the server may still find a conflict, \
+         so it must be begun again as a certain one (TxOptions::with_certainty)"
             .to_owned(),
     )
 }
@@ -344,7 +349,7 @@ mod tests {
         assert!(keys[..3].iter().all(|key| flushed.may_have(key)));
         assert!(!flushed.may_have(b"other"));
         flushed.note(keys.iter());
-        // There may be more than those that are remembered.
+        // There may be more keys than the remembered ones.
         assert!(flushed.may_have(b"other"));
     }
 }

@@ -25,7 +25,7 @@ const PAGES: i32 = 64;
 /// The pause when another connection to the source holds a lock for a moment.
 const PAUSE: Duration = Duration::from_millis(1);
 
-/// A connection to a new file, which nobody else knows. If the process ends before the file is
+/// A connection to a new file, which no other code knows. If the process ends before the file is
 /// complete and synced, it is not used: so there is no journal, and SQLite need not sync.
 fn connect(file: &NewFile<'_>) -> rusqlite::Result<Connection> {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
@@ -121,7 +121,7 @@ pub(super) fn create_from(
     })
 }
 
-/// How often to look whether to stop.
+/// How often to check whether to stop.
 const BEAT: Duration = Duration::from_millis(20);
 
 /// Makes a database compact in its place.

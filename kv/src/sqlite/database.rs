@@ -85,7 +85,8 @@ impl Database {
         })
     }
 
-    /// The result of `attempt`. Repeats it while others are in the way, for at most `wait`.
+    /// The result of `attempt`. Repeats it while others use the database in a way that excludes it,
+    /// for at most `wait`.
     pub(super) fn patiently<T>(
         &self,
         wait: Duration,
@@ -95,7 +96,7 @@ impl Database {
         loop {
             match attempt() {
                 Err(KvError::Retry(why)) if start.elapsed() >= wait => {
-                    // It names the file.
+                    // The error names the file.
                     return Err(KvError::Retry(format!(
                         "waited {wait:?} for others that use it: {why}"
                     )));

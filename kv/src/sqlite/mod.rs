@@ -10,8 +10,8 @@
 //! Results are copies. Scans read ahead in pages of 16 to 1024 pairs (`connection.rs`).
 //!
 //! An open [`SqliteStore`] numbers the states of the database that it sees
-//! ([`KvTransaction::version`](crate::KvTransaction::version)), also those made by other programs.
-//! Several commits of others between two looks count as one.
+//! ([`KvTransaction::version`](crate::KvTransaction::version)), also the states made by other
+//! programs. Several commits of others between two looks count as one.
 
 mod connection;
 mod copy;

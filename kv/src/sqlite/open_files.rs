@@ -145,8 +145,8 @@ pub(super) fn place_of(path: &Path) -> PathBuf {
     in_directory().unwrap_or(place)
 }
 
-/// Whether the file `found` is open since before this process was forked. SQLite takes the locks of the parent
-/// for those of this process until all that was open is closed.
+/// Whether the file `found` is open since before this process was forked. SQLite takes the locks of
+/// the parent for locks of this process until all that was open is closed.
 pub(super) fn is_open_in_parent(found: Option<Identity>) -> bool {
     let is_it = |known: &Known| {
         matches!(known.state, State::Open(..))

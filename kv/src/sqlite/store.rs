@@ -95,9 +95,10 @@ impl SqliteBuilder {
         self
     }
 
-    /// Whether transactions that write at the same time can be committed together, if their options allow it
-    /// ([`TxOptions::in_group`]), as those of closures do; on unless set. One flush then serves all. There
-    /// are groups only with [`Durability::Full`] and without [`late_lock`](Self::late_lock).
+    /// Whether transactions that write at the same time can be committed together, if their options
+    /// allow it ([`TxOptions::in_group`]), as the options of closures do; on unless set. One flush
+    /// then serves all. There are groups only with [`Durability::Full`] and without
+    /// [`late_lock`](Self::late_lock).
     #[must_use]
     pub fn group_commit(mut self, groups: bool) -> Self {
         self.options.groups = groups;
@@ -111,8 +112,8 @@ impl SqliteBuilder {
         self
     }
 
-    /// How long [`open`](Self::open) waits for others that are in its way, for example a process
-    /// that is creating the database; 30 seconds unless set.
+    /// How long [`open`](Self::open) waits for other processes that block it, for example one that
+    /// is creating the database; 30 seconds unless set.
     #[must_use]
     pub fn wait(mut self, wait: Duration) -> Self {
         self.options.wait = wait;
@@ -124,8 +125,8 @@ impl SqliteBuilder {
     ///
     /// # Errors
     /// [`KvError::Open`](crate::KvError::Open) and [`KvError::Damaged`](crate::KvError::Damaged),
-    /// which both name the path. [`KvError::Retry`](crate::KvError::Retry) if others were in the
-    /// way for all the time to wait.
+    /// which both name the path. [`KvError::Retry`](crate::KvError::Retry) if other processes
+    /// blocked it for the whole time to wait.
     ///
     /// These are refused:
     ///
@@ -305,8 +306,8 @@ impl SqliteStore {
     }
 
     /// Writes a copy of the current state of the file as the new file `target`, page by page, with
-    /// everything in it. Neither readers nor writers wait. Tells `watch` how far it is, and stops when
-    /// that says so.
+    /// everything in it. Neither readers nor writers wait. Tells `watch` how far it is, and stops
+    /// when `watch` says so.
     ///
     /// The copy gets its name when all of it is on disk. So there is always a complete copy or none.
     /// Unused pages are copied too; for a file without them, see

@@ -21,7 +21,7 @@ use crate::{
 };
 
 /// How long a transaction that takes the right to write late waits for it, if its options do not
-/// say. The other transaction may be waiting for the same thread.
+/// say. The other transaction may itself be waiting for this thread.
 const LATE_WAIT: Duration = Duration::from_secs(3);
 
 /// The longest time SQLite can wait: about 24 days.
@@ -109,8 +109,9 @@ impl KvRead for View {
 /// Rolls back the open transaction of the connection and gives the connection back.
 fn end(shared: &Arc<Shared>, pooled: Pooled) {
     if !shared.database.is_of_this_process() {
-        // It is a transaction of the parent, which closing would roll back. As long as the connection is there, the
-        // file counts as open, because SQLite takes the locks of the parent for those of this process.
+        // It is a transaction of the parent, which closing would roll back. As long as the
+        // connection is there, the file counts as open, because SQLite takes the locks of the
+        // parent for locks of this process.
         std::mem::forget((Arc::clone(shared), pooled));
         return;
     }
@@ -153,7 +154,8 @@ impl WriteTransaction {
         options: &TxOptions,
     ) -> Result<Box<dyn KvTransaction + Send>> {
         let start = Instant::now();
-        // After a fork, who has the right to write may be in the parent, and would never give it back here.
+        // After a fork, a thread of the parent may have the right to write, and would never give it
+        // back here.
         shared.database.check_process()?;
         // A transaction that others have overtaken again and again takes the right to write before
         // it reads.

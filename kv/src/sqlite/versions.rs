@@ -1,4 +1,4 @@
-//! Numbers for the states of a database, whoever changes it.
+//! Numbers for the states of a database, whichever program changes it.
 //!
 //! SQLite does not number states. It only tells a connection whether *others* have committed since
 //! the connection last looked: then its `data_version` has changed. So there is one connection, the
@@ -123,7 +123,7 @@ impl Versions {
             session.execute("cannot begin anew", "ROLLBACK", [])?;
         }
         Err(KvError::Retry(format!(
-            "{}: cannot begin: others committed each of {ATTEMPTS} times just then",
+            "{}: cannot begin to read: in {ATTEMPTS} attempts, another transaction has committed each time; try again",
             database.path.display()
         )))
     }

@@ -1,7 +1,8 @@
 //! Which threads of this process are in the middle of a transaction that writes to a file.
 //!
-//! Two stores on one file have a right to write each, so only SQLite would find that a thread waits for
-//! itself, by waiting. Transactions that take the right late are known here from their first write on.
+//! Each of two stores on one file has its own right to write. So a thread that would wait for
+//! itself could not be told apart from others, and SQLite would wait in vain. Transactions that
+//! take the right late are noted here with their first write.
 
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;

@@ -1,4 +1,4 @@
-//! Waiting without sleep, for what is shorter than the time that a thread takes to wake.
+//! Waiting without sleep, for events that come sooner than a sleeping thread could wake.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;

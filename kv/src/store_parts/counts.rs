@@ -1,7 +1,7 @@
-//! What is done with a store: it is counted, and told to `tracing`.
+//! Counts what is done with a store, and tells it to `tracing`.
 //!
-//! Nothing that is told has the content of keys or values, and so no text of an error either, since that can
-//! name a key: an error has a word for its kind.
+//! Nothing that is told contains keys or values. The text of an error can name a key, so a word for
+//! the kind of the error is told instead.
 
 use std::cell::Cell;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -34,7 +34,7 @@ pub(crate) struct Counts {
     waits: Waits,
 }
 
-/// How often, and how long, others were waited for.
+/// How often, and how long, transactions have waited for others.
 #[derive(Debug, Default)]
 pub(crate) struct Waits {
     waits: AtomicU64,
@@ -42,7 +42,7 @@ pub(crate) struct Waits {
     nanoseconds: AtomicU64,
 }
 
-/// Somebody waits, as long as this exists.
+/// A wait that lasts as long as this exists.
 #[derive(Debug)]
 pub(crate) struct Waiting<'w> {
     waits: &'w Waits,
@@ -51,7 +51,7 @@ pub(crate) struct Waiting<'w> {
 }
 
 thread_local! {
-    /// Of what kind the error was by which the latest transaction of this thread has failed.
+    /// The kind of the error by which the latest transaction of this thread has failed.
     static FAILED_BY: Cell<&'static str> = const { Cell::new(UNKNOWN) };
 }
 
@@ -62,13 +62,13 @@ pub(crate) fn forget_failure() {
     FAILED_BY.set(UNKNOWN);
 }
 
-/// Of what kind the error was by which a transaction has failed in the latest attempt of this thread.
+/// The kind of the error by which a transaction has failed in the latest attempt of this thread.
 pub(crate) fn latest_failure() -> &'static str {
     FAILED_BY.get()
 }
 
 impl Counts {
-    /// The counts of a store that is called so.
+    /// The counts of a store with this name.
     pub(crate) fn of(store: impl Into<Box<str>>) -> Self {
         Counts { store: store.into(), ..Counts::default() }
     }
@@ -143,7 +143,7 @@ impl Counts {
         done
     }
 
-    /// Notes by what a transaction has failed. To be called once for each.
+    /// Notes the error by which a transaction has failed. To be called once for each transaction.
     #[cold]
     pub(crate) fn note_failure(&self, error: &KvError) {
         if error.is_outcome_unknown() {
@@ -166,7 +166,7 @@ impl Counts {
             KvError::Conflict(_) => tracing::debug!(
                 target: target::COMMIT, store, outcome = "conflict", error = kind, "a commit"
             ),
-            // It runs again, or whoever has made it learns of the error.
+            // The transaction runs again, or its caller gets the error.
             error if error.is_retryable() => tracing::debug!(
                 target: target::COMMIT, store, outcome = "failed", error = kind, "a commit"
             ),
@@ -188,7 +188,8 @@ impl Counts {
         }
     }
 
-    /// What was counted, of a store in which those that write take turns, so that there are no conflicts.
+    /// What was counted, for a store in which transactions that write take turns, so that there are
+    /// no conflicts.
     pub(crate) fn of_turns(&self) -> Counters {
         Counters { conflicts: None, ..self.counters() }
     }
@@ -209,7 +210,7 @@ impl Counts {
 }
 
 impl Waits {
-    /// Counts one that has waited since then, until what is returned is dropped.
+    /// Counts a wait that began then and ends when the result is dropped.
     pub(crate) fn since(&self, since: Instant) -> Waiting<'_> {
         Waiting { waits: self, since, in_vain: false }
     }

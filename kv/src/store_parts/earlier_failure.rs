@@ -2,10 +2,12 @@
 
 use crate::KvError;
 
-/// What has failed. Whoever goes on all the same is told of it by each later operation, and by the commit.
+/// What has failed. Each later operation of the transaction returns it as an error, and so does the
+/// commit.
 #[derive(Debug, Clone)]
 pub(crate) struct EarlierFailure {
-    /// The transaction may succeed if it is run again, so what comes after is no final error either.
+    /// The transaction may succeed if it is run again, so the errors of later operations are
+    /// retryable too.
     passes: bool,
     what: String,
 }

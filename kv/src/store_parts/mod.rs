@@ -1,12 +1,13 @@
 //! Parts that the stores, the optimistic engine and other modules of this crate share. All of them
-//! may use: what is counted and told (`counts.rs`, with the spans of `traced.rs`), how long a transaction may be used (`deadline.rs`), why it can only be dropped (`earlier_failure.rs`), who may write
-//! (`write_lock.rs`, with a way to wait without sleep, `awake.rs`, and for transactions of another layer,
-//! `upper_transaction.rs`), transactions that read a fixed state (`read_transaction.rs`), whether two paths
-//! or open files are the same file (`file_identity.rs`), which directory above a store is missing
-//! (`directories.rs`), files that get their names when they are complete (`new_file.rs`), their
-//! permissions (`permissions.rs`), what the stores on disk have in common
-//! (`on_disk.rs`), which process has made something (`process.rs`), and locks that survive a panic
-//! (`lock.rs`).
+//! may use: what is counted and told (`counts.rs`, with the spans of `traced.rs`), how long a
+//! transaction may be used (`deadline.rs`), why it can only be dropped (`earlier_failure.rs`), the
+//! right to write (`write_lock.rs`, with a way to wait without sleep, `awake.rs`, and for
+//! transactions of another layer, `upper_transaction.rs`), transactions that read a fixed state
+//! (`read_transaction.rs`), whether two paths or open files are the same file (`file_identity.rs`),
+//! which directory above a store is missing (`directories.rs`), files that get their names when
+//! they are complete (`new_file.rs`), their permissions (`permissions.rs`), what the stores on disk
+//! have in common (`on_disk.rs`), which process has made something (`process.rs`), and locks that
+//! survive a panic (`lock.rs`).
 
 // Only stores on disk make groups.
 #[cfg_attr(not(any(feature = "lmdb", feature = "sqlite")), allow(dead_code))]

@@ -127,7 +127,7 @@ fn give_permissions(readers: Readers, new: &NewFile<'_>) -> io::Result<()> {
 
     use super::permissions::left_by_umask;
 
-    // Which group it has, only the file itself tells.
+    // Its group is known only once the file exists.
     let wanted = readers.file_mode(new.file.metadata()?.gid());
     if wanted == 0o600 {
         return Ok(());
@@ -139,7 +139,7 @@ fn give_permissions(readers: Readers, new: &NewFile<'_>) -> io::Result<()> {
     new.file.set_permissions(fs::Permissions::from_mode(left))
 }
 
-/// The permissions are those of the folder.
+/// The file gets the permissions of its folder.
 #[cfg(not(unix))]
 fn give_permissions(_: Readers, _: &NewFile<'_>) -> io::Result<()> {
     Ok(())

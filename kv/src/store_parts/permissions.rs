@@ -5,8 +5,10 @@ use std::io;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::Path;
 
-/// What the umask of this process leaves of permissions. Only a new file tells: it is made at `probe`, where no
-/// other may make one at the same time, and removed. One that was left there goes first.
+/// The permissions that the umask of this process leaves of `wanted`. A process learns that only
+/// from a new file: this makes one at `probe`, and removes it. The caller makes sure that no other
+/// thread or process makes a file there at the same time. A file that was left over there is
+/// removed first.
 pub(crate) fn left_by_umask(wanted: u32, probe: &Path) -> io::Result<u32> {
     match fs::remove_file(probe) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),

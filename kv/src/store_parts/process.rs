@@ -1,5 +1,6 @@
-//! The process that has made something. After `fork`, a child has a copy of all memory of its parent, but not
-//! its threads and its locks. What a thread of the parent holds is never given back in the child.
+//! The process that has made something. After `fork`, a child has a copy of all memory of its
+//! parent, but not its threads and its locks. What a thread of the parent held is never given back
+//! in the child.
 
 use crate::{KvError, Result};
 
@@ -31,7 +32,8 @@ impl Process {
     }
 }
 
-/// How often this process and those before it were forked, each from the one before.
+/// How many forks lead to this process: the fork that made it, the fork that made its parent, and
+/// so on.
 #[cfg(all(unix, any(feature = "lmdb", feature = "sqlite")))]
 mod number {
     use std::sync::Once;
@@ -44,7 +46,7 @@ mod number {
         FORKS.load(Ordering::Relaxed)
     }
 
-    /// From here on, forks of this process are counted. Those that bypass the C library are not.
+    /// From here on, forks of this process are counted, except forks that bypass the C library.
     pub(super) fn of_this_process() -> u32 {
         static COUNTS: Once = Once::new();
 

@@ -11,7 +11,7 @@ use crate::{
     KeyRanges, KvRead, KvTransaction, KvWrite, Pending, Result, SharedRead, TxOptions, Writes,
 };
 
-/// What a transaction has written that has written nothing.
+/// The writes of a transaction that has written nothing.
 static NOTHING: Writes =
     Writes { removes: KeyRanges::new(), puts: BTreeMap::new(), adjusts: BTreeMap::new() };
 

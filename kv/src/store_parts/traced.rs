@@ -1,5 +1,5 @@
-//! A transaction with a span of `tracing`, which lasts as long as the transaction does. Only made if somebody
-//! wants such spans.
+//! A transaction with a span of `tracing`, which lasts as long as the transaction does. It is made
+//! only if a subscriber of `tracing` wants such spans.
 
 use tracing::Span;
 
@@ -9,7 +9,7 @@ use crate::{
     Verdict, Visitor,
 };
 
-/// What is done in it that may ask a server is within the span.
+/// Operations of it that may ask a server run within the span.
 pub(crate) struct Traced {
     tx: Box<dyn KvTransaction + Send>,
     /// Ends after the transaction.

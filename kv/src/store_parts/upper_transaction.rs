@@ -1,4 +1,5 @@
-//! Transactions above a store: those of another layer that hold the right to write to the store below them.
+//! Upper transactions: transactions of another layer that hold the right to write to the store
+//! below them.
 
 use std::cell::RefCell;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -24,8 +25,8 @@ thread_local! {
 }
 
 impl UpperTransaction {
-    /// A new one for this thread. If this thread is taking the right to write for another one, that
-    /// one.
+    /// A new upper transaction for this thread; or, if this thread is taking the right to write for
+    /// an upper transaction already, that one.
     pub(crate) fn new() -> Arc<Self> {
         let new = || {
             let thread = Mutex::new(thread::current().id());
@@ -62,9 +63,9 @@ impl UpperTransaction {
     pub(crate) fn refuse(&self) -> KvError {
         self.refused.store(true, Ordering::Relaxed);
         KvError::Retry(
-            "this thread is in the middle of a transaction that has failed often and therefore has the \
-             store's right to write for itself; write through that one, or run it again, when it leaves \
-             others the right"
+            "this thread is in the middle of a transaction that has failed often and therefore holds the \
+             store's right to write; write through that one, or run it again: its next attempt leaves that \
+             right to others"
                 .to_owned(),
         )
     }

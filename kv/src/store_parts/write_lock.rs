@@ -1,6 +1,6 @@
-//! The right to write. One holder has it at a time; others wait with a limit. Some of those who
-//! wait can commit together with the holder (`group/`): the lock says who does, and in which order
-//! (`turns.rs`).
+//! The right to write. One holder has it at a time; others wait with a limit. Some of the waiting
+//! transactions can commit together with the holder (`group/`): the lock decides which ones do, and
+//! in which order (`turns.rs`).
 
 mod turns;
 
@@ -27,11 +27,11 @@ pub(crate) use self::turns::{Limits, Seat};
 /// each.
 const PATIENCE: Duration = Duration::from_millis(1);
 
-/// Who may write. Unlike a mutex, the right can be passed from thread to thread, threads can wait
-/// for it with a limit, and each gets it in time.
+/// The right to write. Unlike a mutex, it can be passed from thread to thread, threads can wait for
+/// it with a limit, and each thread gets it in its turn.
 #[derive(Debug, Default)]
 pub(crate) struct WriteLock {
-    /// What is done with the store that can be written.
+    /// What is done with the store that this lock belongs to.
     counts: Counts,
     state: Mutex<State>,
     taken: AtomicBool,
@@ -52,7 +52,7 @@ struct State {
     no_groups_until: Option<Instant>,
     /// How long no group began when a member took too long the last time.
     rest: Duration,
-    /// How long a commit takes, about, of those after which others may come.
+    /// About how long the commit of a group takes.
     commit_takes: Duration,
     /// The latest group.
     latest: Option<Latest>,
@@ -60,17 +60,18 @@ struct State {
 
 #[derive(Debug)]
 struct Holder {
-    /// For which transaction above the store the right is held, if for one.
+    /// The transaction above the store for which the right is held, if there is one.
     above: Option<Arc<UpperTransaction>>,
     asker: Asker,
-    /// Whose thread it is. In a child that was forked from that process, it never ends.
+    /// The process of the thread that holds it. In a child that was forked from that process, the
+    /// holder never ends.
     process: Process,
     since: Instant,
     /// Whether it may still give turns in a group.
     gives_turns: bool,
 }
 
-/// Who has asked for the right.
+/// The thread that has asked for the right.
 #[derive(Debug, Clone, Copy)]
 struct Asker {
     thread: ThreadId,
@@ -86,7 +87,7 @@ struct Waiter {
     joins: bool,
     since: Instant,
     woken: Condvar,
-    /// Whether it was woken, for one that has not gone to sleep.
+    /// Whether it was woken while it stayed awake.
     called: AtomicBool,
     /// Whether it has become the holder.
     given: AtomicBool,
@@ -114,9 +115,9 @@ thread_local! {
 }
 
 /// Notes that this thread has waited for the right to write, or for a connection to a server, until
-/// its time was over. [`Retry`](crate::Retry) does not run the attempt that needed it again: it has
-/// used up its time to wait, or, if this thread holds what it waits for itself, would wait for
-/// itself each time.
+/// its time was over. [`Retry`](crate::Retry) does not run the attempt that needed it again: the
+/// attempt has used up its time to wait, or, if this thread itself holds what the attempt waits
+/// for, would wait in vain each time.
 pub fn note_wait_in_vain() {
     WAITED_IN_VAIN.set(true);
 }
@@ -133,15 +134,16 @@ pub(crate) fn has_waited_in_vain() -> bool {
 }
 
 /// Fails if a transaction that writes can never begin on this thread, because it would wait for
-/// itself, or because this process was forked. Waits for nothing, and changes nothing: others who
-/// have the right to write, and any other failure, are for the transaction that comes to find out.
+/// itself, or because this process was forked. Waits for nothing, and changes nothing. It does not
+/// report other failures, nor that another transaction has the right to write: the transaction that
+/// begins later finds these out.
 ///
 /// # Errors
 /// [`KvError::WithinWrite`] or [`KvError::Forked`].
 pub fn check_can_begin(store: &(impl KvDatabase + ?Sized)) -> Result<()> {
     let before = has_waited_in_vain();
     let begun = store.begin(&TxOptions::writing().with_wait(Duration::ZERO)).map(drop);
-    // It has not waited, so what it met says nothing about the next attempt.
+    // It has not waited, so its result says nothing about the next attempt.
     WAITED_IN_VAIN.set(before);
     match begun {
         Err(error @ (KvError::WithinWrite { .. } | KvError::Forked { .. })) => Err(error),
@@ -159,7 +161,7 @@ impl WriteLock {
         Arc::new(WriteLock { counts: Counts::of(name), ..WriteLock::default() })
     }
 
-    /// What is done with the store that can be written.
+    /// What is done with the store that this lock belongs to.
     pub(crate) fn counts(&self) -> &Counts {
         &self.counts
     }
@@ -181,12 +183,14 @@ impl WriteLock {
     fn right(self: &Arc<Self>, wait: Duration, stays: bool) -> Result<WritePermit> {
         match self.wait(wait, false, stays)? {
             Turn::Right(permit) => Ok(permit),
-            Turn::Member(_) => Err(KvError::Retry("it cannot join a group".to_owned())),
+            Turn::Member(_) => {
+                Err(KvError::Retry("this transaction cannot join a group".to_owned()))
+            }
         }
     }
 
-    /// Does the same. One that `joins` gets a turn as a member of a group instead, if the holder
-    /// makes one meanwhile.
+    /// Does the same. A transaction that `joins` gets a turn as a member of a group instead, if the
+    /// holder makes a group meanwhile.
     pub(crate) fn turn(self: &Arc<Self>, options: &TxOptions, joins: bool) -> Result<Turn> {
         self.wait(options.writer_wait(), joins, options.stays_here())
     }
@@ -211,7 +215,7 @@ impl WriteLock {
             let waiter = Waiter { above: above.clone(), asker, joins, since, woken, called, given };
             let waiter = Arc::new(waiter);
             state.queue.push_back(Arc::clone(&waiter));
-            // If the leader waits for others to come, no member gives the turn to this one.
+            // If the leader waits for members to come, no member passes the turn on to this thread.
             if let Some(group) = state.idle_group() {
                 state.next_turn(&self.limits);
                 group.wake_leader();
@@ -229,7 +233,7 @@ impl WriteLock {
                 let left = wait.saturating_sub(since.elapsed());
                 if left.is_zero() {
                     let held = holder.since.elapsed();
-                    let (whose, advice) = match holder.asker.thread == asker.thread {
+                    let (origin, advice) = match holder.asker.thread == asker.thread {
                         true => (
                             ", begun on this thread,",
                             "; if it is still open here, use it or end it instead of beginning another",
@@ -237,7 +241,7 @@ impl WriteLock {
                         false => ("", ""),
                     };
                     let error = format!(
-                        "waited {wait:?} for the right to write, which another transaction{whose} has held for \
+                        "waited {wait:?} for the right to write, which another transaction{origin} has held for \
                          {held:?}{advice}"
                     );
                     state.leave(&waiter);
@@ -275,7 +279,7 @@ impl WriteLock {
         self.state().queue.len()
     }
 
-    /// Whether the leader of a group waits for others to come.
+    /// Whether the leader of a group waits for members to come.
     #[cfg(test)]
     pub(crate) fn leader_waits(&self) -> bool {
         self.state().idle_group().is_some()
@@ -297,7 +301,7 @@ impl State {
         }
     }
 
-    /// Notes that the holder gives no turns any more.
+    /// Notes that the holder gives no more turns.
     fn note_commit(&mut self) {
         if let Some(holder) = &mut self.holder {
             holder.gives_turns = false;
@@ -308,8 +312,8 @@ impl State {
         self.queue.retain(|other| !Arc::ptr_eq(other, waiter));
     }
 
-    /// Whether `thread` runs the transaction of the holder, or that of a member of its group, and
-    /// another one of it would wait for itself.
+    /// Whether `thread` runs the transaction of the holder, or of a member of its group, so that
+    /// another transaction of the thread would make it wait for itself.
     fn is_used_by(&self, thread: ThreadId) -> bool {
         let holds = |holder: &Holder| holder.asker.stays && holder.asker.thread == thread;
         self.holder.as_ref().is_some_and(holds)

@@ -149,7 +149,8 @@ pub fn t066_counter_read_and_adjust(fixture: &mut Fixture) {
     assert!(!(first.commit() && second.commit()), "both were committed");
 }
 
-/// Two transactions that have a possible order, which contradicts what a third one has seen.
+/// Two transactions that can be put in order, but only in one that contradicts what a third
+/// transaction has seen.
 pub fn read_only_anomaly(fixture: &mut Fixture) {
     let store = fixture.store();
     let (mut withdrawal, mut deposit) = rivals(store);

@@ -53,8 +53,8 @@ pub use small_transactions::one_change_each;
 ///
 /// A third argument leaves out what two kinds of stores cannot do: `without serializability` leaves
 /// out the histories, for a store that merges what concurrent transactions wrote.
-/// `without exact_watches` leaves out `t078_watches_do_not_fire`, for a store that also ends watches of
-/// keys that nobody changed.
+/// `without exact_watches` leaves out `t078_watches_do_not_fire`, for a store that also ends watches
+/// of keys that no transaction changed.
 #[macro_export]
 macro_rules! conformance {
     ($name:ident, $make:expr) => {

@@ -1,7 +1,8 @@
 //! Random operations in several open transactions, compared with a sorted map.
 //!
-//! The answers of a committed transaction must be those of running all of it, with its reads, at
-//! the moment of its commit. Those of a read-only transaction must fit the state at its beginning.
+//! The answers of a committed transaction must be the same as if all of it, with its reads, had run
+//! at the moment of its commit. The answers of a read-only transaction must fit the state at its
+//! beginning.
 
 use std::collections::BTreeMap;
 
@@ -377,7 +378,7 @@ fn run(store: &dyn KvDatabase, steps: &[Step]) {
                     Err(error) => {
                         assert!(error.is_retryable(), "{error}");
                         let others = order.logs.len() - entry.begun_at;
-                        assert!(others > 0, "nobody else has committed: {error}");
+                        assert!(others > 0, "no other transaction has committed: {error}");
                         Changes::Nothing
                     }
                 };

@@ -54,7 +54,7 @@ fn remove_where(
     }
 }
 
-/// Fails unless the pairs are those of the model, both ways.
+/// Fails unless the store has the pairs of the model, in both directions.
 fn check<K: KvRead + ?Sized>(source: &K, model: &Model) {
     assert!(dump(source).iter().map(|(key, value)| (key, value)).eq(model));
     let mut pairs = source.scan(KeySpan::FULL, Direction::Reverse).unwrap();
@@ -152,7 +152,7 @@ pub fn remove_where_in_a_deep_tree(fixture: &mut Fixture) {
     }
     tx.commit().unwrap();
 
-    // Of pages that are committed, and then of those that the transaction has written.
+    // From pages that are committed, and then from pages that the transaction has written.
     let mut tx = store.begin(&TxOptions::writing()).unwrap();
     let third = |before: usize, _: &[u8], _: &[u8]| match before % 3 {
         0 => Verdict::Remove,

@@ -47,9 +47,10 @@ pub fn one_change_a_transaction(fixture: &mut Fixture) {
     one_change_each(fixture.store(), changes, 1);
 }
 
-/// Makes so many transactions, each of which puts or removes one key, or removes one range. After each, what it
-/// has changed and what is beside it are compared with a sorted map. Now and then everything is compared, and what
-/// snapshots show that are held for a while, if the store has such. What is in the store before is removed.
+/// Makes `changes` transactions, each of which puts or removes one key, or removes one range. After
+/// each, what it has changed and the pairs beside that are compared with a sorted map. Now and then
+/// everything is compared, and so are snapshots that were held for a while, if the store has them.
+/// What is in the store before is removed.
 pub fn one_change_each(store: &dyn KvDatabase, changes: usize, seed: u64) {
     let mut rng = StdRng::seed_from_u64(seed);
     for shape in &SHAPES {

@@ -448,7 +448,8 @@ pub fn pending_writes(fixture: &mut Fixture) {
         tx.rollback();
         assert_eq!(dump(&*base), before);
     }
-    // Another one commits what was looked at. A server that finds conflicts itself takes that for a read.
+    // Another transaction changes what was shown. A server that finds conflicts itself counts the
+    // look as a read.
     let offered = store.capabilities();
     if offered.pending_writes && offered.concurrent_writers && !offered.lazy_begin {
         let mut tx = writing(fixture);

@@ -412,7 +412,7 @@ pub fn append_is_a_put(fixture: &mut Fixture) {
     }
 }
 
-/// What is asked for before it is read is read as else.
+/// A span that was prefetched is read as any other.
 pub fn prefetch_changes_no_answer(fixture: &mut Fixture) {
     let store = fixture.store();
     write(store, |tx| (0..600_u16).try_for_each(|n| tx.put(&n.to_be_bytes(), b"1")));

@@ -24,7 +24,7 @@ use crate::{
 pub struct ReadOnly<T>(pub T);
 
 fn refused() -> Result<()> {
-    Err(KvError::Unsupported("changing what is wrapped as read-only"))
+    Err(KvError::Unsupported("a change through the read-only wrapper"))
 }
 
 impl<T: KvRead> KvRead for ReadOnly<T> {

@@ -22,7 +22,6 @@ use crate::keys::hex_digit;
 /// # Errors
 /// [`XmlError::Document`] says where the document is wrong. The pairs before that place have been
 /// put, so roll the transaction back.
-/// put: roll the transaction back.
 pub fn load(store: &mut (impl KvWrite + ?Sized), input: impl Read) -> Result<u64, XmlError> {
     let mut count = 0;
     for entry in Entries::new(input) {

@@ -35,7 +35,7 @@ enum Encoding {
 
 /// How many bytes are read at a time.
 const CHUNK: usize = 64 * 1024;
-/// The declaration must end within so many bytes.
+/// The declaration must end within this many bytes.
 const DECLARATION: usize = 1024;
 
 impl<R: Read> Source<R> {

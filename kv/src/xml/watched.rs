@@ -1,4 +1,4 @@
-//! Reading that a watch follows.
+//! Reads of a content whose progress a watch is told.
 
 use std::cell::RefCell;
 
@@ -6,7 +6,7 @@ use crate::contract::pass_on::pass_on;
 use crate::copy::Watch;
 use crate::{Direction, KeySpan, KvRead, Result, Scan};
 
-/// A content whose scans a watch follows.
+/// A content. Its scans tell a watch how far they are.
 pub(super) struct Watched<'r, 'w> {
     content: &'r dyn KvRead,
     watch: RefCell<&'r mut Watch<'w>>,

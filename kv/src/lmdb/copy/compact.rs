@@ -1,7 +1,7 @@
 //! Makes an environment compact in its place: its `data.mdb` is replaced by a packed copy.
 //!
-//! Nobody else may have it open. That is what the lock of `exclusive.rs` is for; while this process has
-//! it, whoever opens the environment waits. The steps:
+//! No other process may have it open. The lock of `exclusive.rs` ensures that; while this process
+//! holds it, a process that opens the environment waits. The steps:
 //!
 //! 1. The lock is taken, and `lock.mdb` is made invalid. If this process is killed from now on, a process
 //!    that waits is refused once by LMDB; the next one that opens the environment makes `lock.mdb` anew.
@@ -11,8 +11,8 @@
 //!    to disk.
 //! 4. The copy gets the name `data.mdb`, and the directory is brought to disk. Before this, the old file is
 //!    there, after it the new one.
-//! 5. The environment is opened and closed as usual. That makes `lock.mdb` valid for the new file, and
-//!    lets those in who wait.
+//! 5. The environment is opened and closed as usual. That makes `lock.mdb` valid for the new file,
+//!    and lets waiting processes in.
 //!
 //! A process that opens the environment for reading only opens `data.mdb` before it waits for the lock. So
 //! it may have the old file, which it would then read for ever. The opening of this crate notices that, and
@@ -70,7 +70,7 @@ pub(in crate::lmdb) fn compact(
 
 /// Makes `lock.mdb` valid. If that fails, the next process that opens the environment does it.
 fn revive(directory: &Path) {
-    // SAFETY: Nobody changes the files but LMDB, and this process does not have them open.
+    // SAFETY: Only LMDB changes the files, and this process does not have them open.
     #[allow(unsafe_code)]
     let opened = unsafe { EnvOpenOptions::new().read_txn_without_tls().open(directory) };
     if let Ok(env) = opened {
@@ -190,7 +190,7 @@ impl Part {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(failed(error)),
             _ => {}
         }
-        // Nobody may read the copy who may not read the original.
+        // Only users that may read the original may read the copy.
         let mode = original.permissions().mode() & 0o600;
         let mut options = OpenOptions::new();
         options.read(true).write(true).create_new(true).mode(mode | 0o600);
@@ -212,7 +212,7 @@ impl Part {
 
 impl Drop for Part {
     fn drop(&mut self) {
-        // It is not there any more if it has got its name.
+        // If it was renamed, there is nothing to remove.
         let _ = fs::remove_file(&self.path);
     }
 }
@@ -249,7 +249,7 @@ mod tests {
             std::process::exit(0);
         }
         println!("opening");
-        // SAFETY: Nobody changes the files but LMDB.
+        // SAFETY: Only LMDB changes the files.
         #[allow(unsafe_code)]
         let opened = unsafe { EnvOpenOptions::new().open(&directory) };
         match opened {
@@ -300,7 +300,7 @@ mod tests {
 
     /// The process ends when the new file is there and `lock.mdb` is still about the old one.
     #[test]
-    fn whoever_waits_for_a_process_that_ends_is_not_misled() {
+    fn a_process_that_waits_for_one_that_ends_is_not_misled() {
         let parent = tempfile::tempdir().unwrap();
         let path = parent.path().join("db");
         let store = LmdbStore::open_or_create(&path).unwrap();

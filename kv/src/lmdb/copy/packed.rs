@@ -22,7 +22,8 @@ use crate::lmdb::reserve::halved;
 use crate::store_parts::new_file::cannot;
 use crate::{KvError, Result};
 
-/// A transaction has about so many bytes of pairs. They, and their pages, are in memory until it ends.
+/// A transaction writes about this many bytes of pairs. They, and their pages, are in memory until
+/// it ends.
 const PORTION: usize = 16 << 20;
 
 /// How many bytes a pair takes in a page besides its key and its value.
@@ -33,9 +34,9 @@ const WHAT: &str = "cannot copy into it";
 /// Gets pairs as LMDB stores them, in the order of their keys.
 pub(super) type Put<'p> = &'p mut dyn FnMut(&[u8], &[u8]) -> Result<()>;
 
-/// Makes an environment in the empty file `at`, with the pairs that `each` gives in its database `name`, and brings it to
-/// disk. The file records `map_size`, or less if the address space is limited. `target` is what errors name. Nobody else
-/// may know the file.
+/// Makes an environment in the empty file `at`, with the pairs that `each` gives in its database
+/// `name`, and brings it to disk. The file records `map_size`, or less if the address space is
+/// limited. `target` is what errors name. No other code may use the file.
 pub(super) fn write<T>(
     at: &Path,
     name: &str,
@@ -56,9 +57,10 @@ pub(super) fn write<T>(
     fill(env, name, target, &Cell::default(), each)
 }
 
-/// Copies an environment with so many pairs into the empty file `to`, which is called `at`, as [`write`] does. `None` if
-/// there is no room in a map of `map_size` bytes, which can be if the source is packed already, or no room in the address
-/// space for a second map; then the file is empty again.
+/// Copies an environment with `pairs` pairs into the empty file `to`, which is called `at`, as
+/// [`write`] does. `None` if a map of `map_size` bytes has no room, which can happen if the source
+/// is packed already, or if the address space has no room for a second map; then the file is empty
+/// again.
 ///
 /// `watch` has begun, and is told how large the file becomes.
 pub(super) fn copy(
@@ -102,8 +104,9 @@ pub(super) fn copy(
 fn open(at: &Path, map_size: usize) -> heed::Result<Env<WithoutTls>> {
     let mut options = EnvOpenOptions::new().read_txn_without_tls();
     options.map_size(map_size).max_dbs(1);
-    // SAFETY: Nobody else knows this file, so LMDB needs no locks, and nobody changes it while it is
-    // mapped. If the process ends before the file is complete and synced, the file is not used.
+    // SAFETY: No other code knows this file, so LMDB needs no locks, and nothing else changes the
+    // file while it is mapped. If the process ends before the file is complete and synced, the file
+    // is not used.
     #[allow(unsafe_code)]
     unsafe {
         options.flags(EnvFlags::NO_SUB_DIR | EnvFlags::NO_LOCK | EnvFlags::NO_SYNC);

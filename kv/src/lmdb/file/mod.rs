@@ -54,8 +54,8 @@ pub(super) fn check(directory: &Path, name: &str) -> Result<DataFile> {
     settled(directory, &file, || check_file(directory, name, &file), bad)
 }
 
-/// The result of `look` on a file to which others may be writing. If the result is bad, looks again
-/// until no other process has written to the file in the meantime.
+/// The result of `look` on a file to which others may be writing. If the result is bad, `look` runs
+/// again until no other process has written to the file meanwhile.
 fn settled<T>(
     directory: &Path,
     file: &File,
@@ -81,7 +81,7 @@ fn settled<T>(
 
 fn raced(directory: &Path) -> KvError {
     KvError::Retry(format!(
-        "{}: others commit too often for a look at data.mdb; try again when they pause",
+        "{}: cannot check data.mdb, because other processes commit too often; try again when they pause",
         directory.display()
     ))
 }
@@ -126,7 +126,7 @@ fn not_ours(directory: &Path, what: &str, flags: &str) -> KvError {
     cannot_open(
         directory,
         format!(
-            "not an environment of Permazen: {what} has the flags {flags}, and those of Permazen have none, so \
+            "not an environment of Permazen: {what} has the flags {flags}, and Permazen's databases have none, so \
              another program has made it (or a part of data.mdb was overwritten); nothing was changed"
         ),
     )
@@ -246,12 +246,14 @@ impl Meta {
             };
             if meta.flags & META == 0 || meta.magic != MAGIC {
                 if meta.magic == MAGIC.swap_bytes() {
-                    return foreign("data.mdb was written on a machine of other byte order".into());
+                    return foreign(
+                        "data.mdb was written on a machine with another byte order".into(),
+                    );
                 }
                 if number == 0 {
                     return foreign("data.mdb is no LMDB data file".into());
                 }
-                return damaged("the second meta page of data.mdb is not one".into());
+                return damaged("the second page of data.mdb is not a meta page".into());
             }
             if meta.version != VERSION {
                 return foreign(format!(
@@ -260,7 +262,10 @@ impl Meta {
                 ));
             }
             if !meta.page_len.is_power_of_two() || !(256..=65536).contains(&meta.page_len) {
-                return damaged(format!("page size of {} bytes in data.mdb", meta.page_len));
+                return damaged(format!(
+                    "impossible page size of {} bytes in data.mdb",
+                    meta.page_len
+                ));
             }
             if number == 1 && meta.page_len != page_len {
                 return damaged("the meta pages of data.mdb give different page sizes".into());
@@ -279,7 +284,9 @@ impl Meta {
                 ));
             }
             if !follow(newest.as_ref(), &meta) {
-                return damaged("the meta pages of data.mdb are not of two commits in turn".into());
+                return damaged(
+                    "the meta pages of data.mdb are not of two successive commits".into(),
+                );
             }
             page_len = meta.page_len;
             if newest.as_ref().is_none_or(|newest| meta.txn_id > newest.txn_id) {

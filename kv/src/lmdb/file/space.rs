@@ -12,7 +12,8 @@ pub(super) struct Counting<'s> {
     spans: &'s [KeySpan<'s>],
     found: Vec<Space>,
     page_len: u64,
-    /// How many pages there can be. More are read only of a file whose pages lead to each other.
+    /// How many pages there can be. More would be read only of a file in which a page is reached
+    /// twice.
     pages: u64,
 }
 

@@ -2,8 +2,8 @@
 //!
 //! LMDB trusts what it finds in the file. A damaged page can make it read outside the file or the
 //! page, which ends the process. So this reads the pages in the ordinary way and checks them before
-//! LMDB uses them. LMDB can read and write a file that passes. Whether the keys and values are
-//! those that were once stored is not known, because LMDB keeps no checksums.
+//! LMDB uses them. LMDB can read and write a file that passes. It is not known whether the keys and
+//! values are the ones that were once stored, because LMDB keeps no checksums.
 //!
 //! Other named databases of the environment are followed as well, except for the order of their
 //! keys, which may be any. A database whose keys can have several values (`MDB_DUPSORT`) has pages
@@ -23,9 +23,9 @@ use crate::lmdb::tree_record::{self, MAX_DEPTH, TreeRecord};
 const MAX_PROBLEMS: usize = 100;
 /// The flag of trees whose keys are numbers of eight bytes.
 const INTEGER_KEY: u16 = 0x08;
-/// Those that only a database with several values for a key can have.
+/// The flags that only a database with several values for a key can have.
 const OF_DUPSORT: u16 = 0x70;
-/// What each flag is called, which other programs may choose for their databases.
+/// The names of the flags that other programs may choose for their databases.
 const CHOSEN: [(u16, &str); 6] = [
     (0x02, "MDB_REVERSEKEY"),
     (DUPSORT, "MDB_DUPSORT"),
@@ -127,9 +127,7 @@ impl<'f> Structure<'f> {
     pub(super) fn other(&mut self, name: &[u8], tree: TreeRecord) -> io::Result<()> {
         let what = format!("the database {:?}", String::from_utf8_lossy(name));
         if tree.flags & DUPSORT != 0 {
-            tracing::debug!(
-                "{what} can have several values for a key; its pages are not looked at"
-            );
+            tracing::debug!("{what} can have several values for a key; its pages are not checked");
             return Ok(());
         }
         self.walk(&what, tree, Content::OtherPairs).map(drop)
@@ -421,8 +419,8 @@ impl<'f> Structure<'f> {
     }
 }
 
-/// The names of these flags of a database, if another program may have chosen them; `None` if they are those of
-/// Permazen's databases, or impossible.
+/// The names of these flags of a database, if another program may have chosen them; `None` if they
+/// are the flags of Permazen's databases, or impossible.
 pub(super) fn chosen_by_others(flags: u16) -> Option<String> {
     let known = CHOSEN.iter().fold(0, |all, (flag, _)| all | flag);
     let is_possible = flags & !known == 0 && (flags & OF_DUPSORT == 0 || flags & DUPSORT != 0);

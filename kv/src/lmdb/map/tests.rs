@@ -1,4 +1,5 @@
-//! Who waits for whom when a map must grow. A test whose thread waits for itself does not end.
+//! Which threads wait for which when a map must grow. A test whose thread waits for itself does not
+//! end.
 #![allow(clippy::unwrap_used)]
 
 use std::thread;

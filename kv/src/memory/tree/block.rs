@@ -1,15 +1,16 @@
-//! A block: sorted pairs that lie together, so that a search and a walk touch few lines of the cache.
+//! A block: sorted pairs that lie together in memory, so that a search and a walk touch few lines
+//! of the cache.
 //!
-//! For each key there is its *head*: the four bytes that follow what all keys of the block have in common. The heads
-//! are side by side and nearly always decide where a key is, without a look at the keys. They are numbers with a
-//! sign, because processors compare many of these at once.
+//! For each key there is its *head*: the four bytes that follow what all keys of the block have in
+//! common. The heads are side by side and nearly always decide where a key is, without a look at
+//! the keys. They are numbers with a sign, because processors compare many of these at once.
 
 use std::cmp::Ordering;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// A pair with more bytes than this is kept apart from the block, which only refers to it. So little is copied when
-/// a block is.
+/// A pair with more bytes than this is kept apart from the block, which only refers to it. So
+/// little is copied when a block is.
 const FAR: usize = 128;
 /// The key length that stands for a pair that is kept apart.
 const IS_FAR: u16 = u16::MAX;
@@ -17,7 +18,7 @@ const IS_FAR: u16 = u16::MAX;
 const MAX_PREFIX: usize = 64;
 /// The least room in bytes that a block gets at once.
 const GROWTH: usize = 64;
-/// What part of the bytes may be gaps: one byte of so many.
+/// At most one of this many bytes may be a gap.
 const GAPS: usize = 4;
 
 /// Up to `N` pairs in the order of their keys.
@@ -27,22 +28,25 @@ const GAPS: usize = 4;
 #[derive(Debug)]
 pub(super) struct Block<const N: usize> {
     len: usize,
-    /// So many bytes all keys have in common, at least. They are also the first ones of `bytes`.
+    /// All keys have at least this many bytes in common at their beginning. They are also the first
+    /// ones of `bytes`.
     prefix: usize,
     /// The head of each key; the greatest number where there is no key.
     heads: [i32; N],
     pointers: [CellPointer; N],
     /// The pairs, each as its key and then its value, in no order and with gaps.
     ///
-    /// Pairs are appended. Gaps close before that when the room is used up, and when a block is copied, if they are
-    /// more than a part of the bytes. So the bytes stay below 4/3 of the largest pairs, and the room of one copy.
+    /// Pairs are appended. Gaps close before that when the room is used up, and when a block is
+    /// copied, if they are more than a part of the bytes. So the bytes stay below 4/3 of the
+    /// largest pairs, and the room of one copy.
     bytes: Vec<u8>,
     /// How many of `bytes` belong to no pair any more.
     gaps: usize,
     far: Vec<Far>,
 }
 
-/// Where a pair is: in the bytes of the block, or with [`IS_FAR`] in its list of pairs that are kept apart.
+/// Where a pair is: in the bytes of the block, or with [`IS_FAR`] in its list of pairs that are
+/// kept apart.
 #[derive(Debug, Clone, Copy, Default)]
 struct CellPointer {
     start: u16,
@@ -118,7 +122,7 @@ impl<const N: usize> Block<N> {
         let head = head_of(rest);
         let below: u32 = self.heads.iter().map(|other| u32::from(*other < head)).sum();
         let (mut from, mut to) = (below as usize, below as usize);
-        // Those of the keys with the same head are compared as a whole.
+        // Keys with the same head are compared as a whole.
         while to < self.len && self.heads.get(to) == Some(&head) {
             to += 1;
         }
@@ -133,7 +137,8 @@ impl<const N: usize> Block<N> {
         Err(from)
     }
 
-    /// Puts a pair where [`find`](Self::find) says that its key would be. The block must not be full.
+    /// Puts a pair where [`find`](Self::find) says that its key would be. The block must not be
+    /// full.
     pub(super) fn insert(&mut self, at: usize, key: &[u8], value: &[u8]) {
         if self.len == N || at > self.len {
             return;
@@ -217,7 +222,7 @@ impl<const N: usize> Block<N> {
         made
     }
 
-    /// Keeps the pairs before a position, and returns those from there on.
+    /// Keeps the pairs before a position, and returns the others.
     pub(super) fn split_off(&mut self, at: usize) -> Self {
         let right = Block::of(&[(self, at..self.len)]);
         *self = Block::of(&[(self, 0..at)]);
@@ -229,7 +234,7 @@ impl<const N: usize> Block<N> {
         self.bytes.get(..self.prefix).unwrap_or_default()
     }
 
-    /// Prepares an empty block for keys that begin so.
+    /// Prepares an empty block for keys that begin with `prefix`.
     fn begin_with(&mut self, prefix: &[u8]) {
         self.bytes.extend_from_slice(prefix);
         self.prefix = prefix.len();
@@ -256,7 +261,8 @@ impl<const N: usize> Block<N> {
         self.heads = heads;
     }
 
-    /// Adds a pair to those of the block, at no position yet.
+    /// Adds the bytes of a pair to the block, or the pair to the list of pairs that are kept apart.
+    /// It has no position yet.
     fn add_near(&mut self, key: &[u8], value: &[u8]) -> CellPointer {
         let len = key.len() + value.len();
         if len <= FAR {
@@ -313,7 +319,8 @@ impl<const N: usize> Block<N> {
         }
     }
 
-    /// The bytes and pointers of the pairs alone, with room for one more pair. `None` if a pointer cannot be said.
+    /// The bytes of the pairs alone, and their pointers, with room for one more pair. `None` if an
+    /// offset has more than 16 bits.
     fn without_gaps(&self) -> Option<(Vec<u8>, [CellPointer; N])> {
         let mut bytes = Vec::with_capacity(self.bytes.len() - self.gaps + GROWTH);
         let mut pointers = self.pointers;

@@ -1,4 +1,5 @@
-//! A block beside a sorted map: one change at a time, mostly of a copy as in a transaction of its own.
+//! A block beside a sorted map: one change at a time, mostly of a copy as in a transaction of its
+//! own.
 
 use std::collections::BTreeMap;
 use std::ops::Range;

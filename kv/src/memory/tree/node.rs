@@ -186,7 +186,7 @@ fn bits_below(at: usize) -> u64 {
     bit(at).wrapping_sub(1)
 }
 
-/// The bits of a position and of those after it, as the first ones.
+/// The bits from a position on, shifted to the beginning.
 fn bits_from(bits: u64, at: usize) -> u64 {
     if at < LEAF { bits >> at } else { 0 }
 }

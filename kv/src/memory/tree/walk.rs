@@ -1,24 +1,24 @@
-//! Places in a tree, and walks from one to another.
+//! Cursors in a tree, and walks from one to another.
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use super::node::{Branch, Leaf, Node};
 
-/// A cursor before or after a pair of a leaf.
+/// A cursor, which stands before or after a pair of a leaf.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct TreeCursor<'a> {
-    /// The branch above the leaf, and the leaf's cursor in it.
+    /// The branch above the leaf, and the index of the leaf in it.
     pub(super) above: Option<(&'a Branch, usize)>,
     pub(super) leaf: &'a Leaf,
-    /// The number of pairs of the leaf before this cursor.
+    /// The number of pairs of the leaf before the cursor.
     pub(super) at: usize,
 }
 
 type Pair<'a> = (&'a [u8], &'a [u8]);
 
 impl<'a> TreeCursor<'a> {
-    /// The cursor before the first key that is `key` or greater; whether that is `key`.
+    /// A cursor before the first key that is `key` or greater; and whether that key is `key`.
     #[inline]
     pub(super) fn find(root: &'a Node, key: &[u8]) -> Option<(Self, bool)> {
         let (mut node, mut above) = (root, None);
@@ -38,7 +38,7 @@ impl<'a> TreeCursor<'a> {
         }
     }
 
-    /// The first or the last cursor below child `at` of a branch.
+    /// A cursor before the first pair below child `at` of a branch, or after the `last` one.
     fn edge(branch: &'a Branch, at: usize, last: bool) -> Option<Self> {
         let (mut branch, mut at) = (branch, at);
         loop {
@@ -59,7 +59,7 @@ impl<'a> TreeCursor<'a> {
         }
     }
 
-    /// The cursor after the last key.
+    /// A cursor after the last key.
     pub(super) fn end(root: &'a Node) -> Option<Self> {
         match root {
             Node::Leaf(leaf) => Some(TreeCursor { above: None, leaf, at: leaf.pairs.len() }),
@@ -69,19 +69,20 @@ impl<'a> TreeCursor<'a> {
         }
     }
 
-    /// The first cursor of the next leaf.
+    /// A cursor at the start of the next leaf.
     fn next_leaf(&self, root: &'a Node) -> Option<Self> {
         let (branch, at) = self.above?;
         if at + 1 < branch.kids.len() {
             return TreeCursor::edge(branch, at + 1, false);
         }
-        // Rare enough to come from the root again, so that a cursor need not have its whole path.
+        // This is rare, so it searches from the root again. So a cursor need not hold its whole
+        // path.
         let (branch, at) =
             turn(root, self.leaf.pairs.key(0), |branch, at| at + 1 < branch.kids.len())?;
         TreeCursor::edge(branch, at + 1, false)
     }
 
-    /// The last cursor of the leaf before.
+    /// A cursor at the end of the leaf before.
     fn leaf_before(&self, root: &'a Node) -> Option<Self> {
         let (branch, at) = self.above?;
         if at > 0 {
@@ -91,7 +92,7 @@ impl<'a> TreeCursor<'a> {
         TreeCursor::edge(branch, at - 1, true)
     }
 
-    /// The pair after this cursor.
+    /// The pair after the cursor.
     #[inline]
     pub(super) fn next(&self, root: &'a Node) -> Option<Pair<'a>> {
         match self.leaf.pairs.pair(self.at) {
@@ -100,7 +101,7 @@ impl<'a> TreeCursor<'a> {
         }
     }
 
-    /// The pair before this cursor.
+    /// The pair before the cursor.
     pub(super) fn before(&self, root: &'a Node) -> Option<Pair<'a>> {
         match self.at.checked_sub(1) {
             Some(at) => self.leaf.pairs.pair(at),
@@ -113,7 +114,8 @@ impl<'a> TreeCursor<'a> {
     }
 }
 
-/// The lowest branch on the way to a key that satisfies `suits`, with the way's child in it.
+/// The lowest branch on the way to `key` that satisfies `suits`, with the index of the child that
+/// leads to the key.
 fn turn<'a>(
     root: &'a Node,
     key: &[u8],

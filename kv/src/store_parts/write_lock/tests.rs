@@ -1,4 +1,4 @@
-//! Who gets the right to write, and when.
+//! Which thread gets the right to write, and when.
 #![allow(clippy::unwrap_used)]
 use std::sync::mpsc::channel;
 
@@ -50,7 +50,7 @@ fn only_a_transaction_that_stays_on_its_thread_makes_that_thread_wait_for_itself
         drop((permit, tell));
         waiting.join().unwrap();
     }
-    // One that can be given to another thread.
+    // A permit that can be given to another thread.
     let given = lock.acquire(LONG).unwrap();
     let waited = lock.acquire(Duration::from_millis(1)).unwrap_err();
     assert!(waited.is_retryable() && waited.to_string().contains("begun on this thread"));
@@ -97,7 +97,7 @@ fn the_right_goes_at_once_to_one_that_has_waited_long_enough() {
                 above: None,
                 asker,
                 joins,
-                // One that has not waited comes later than the right is given back.
+                // A thread that has not waited comes after the right was given back.
                 since: if has_waited { now.checked_sub(PATIENCE).unwrap() } else { now + LONG },
                 woken: Condvar::new(),
                 called: AtomicBool::new(false),

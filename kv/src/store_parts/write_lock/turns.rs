@@ -1,5 +1,5 @@
-//! The turns of a group: the holder of the right to write lets those who wait commit together with it, one after the
-//! other.
+//! The turns of a group: the holder of the right to write lets waiting transactions commit together
+//! with it, and gives each of them a turn, one after the other.
 
 use std::sync::Arc;
 use std::thread::{self, ThreadId};
@@ -15,21 +15,22 @@ const MOST_MEMBERS: u32 = 63;
 /// How long a group may take.
 #[derive(Debug)]
 pub(crate) struct Limits {
-    /// No member begins after so long.
+    /// After this time no more members begin.
     pub(crate) beginning: Duration,
-    /// A member that still runs after so long must run again, alone. It may be waiting for something that
-    /// the thread of the leader does after its commit.
+    /// A member that still runs after this time must run again, alone. It may be waiting for
+    /// something that the thread of the leader does after its commit.
     pub(crate) longest: Duration,
-    /// For so long no group begins after a member took too long, because what took so long is done twice:
-    /// the shortest and the longest such time. It is twice as long each time, and half as long after a group
-    /// that ended well.
+    /// How long no group begins after a member took too long: the shortest and the longest such
+    /// time. (The work of a member that takes too long is done twice.) It becomes twice as long
+    /// each time a member takes too long, and half as long after a group that ended well.
     pub(crate) rest: (Duration, Duration),
 }
 
 impl Default for Limits {
     fn default() -> Self {
         Limits {
-            // Those who have committed wait for the flush meanwhile, which takes less on most disks.
+            // Members that have committed wait meanwhile for the flush, which takes less than this
+            // on most disks.
             beginning: Duration::from_millis(5),
             longest: Duration::from_millis(10),
             rest: (Duration::from_millis(20), Duration::from_secs(1)),
@@ -37,7 +38,7 @@ impl Default for Limits {
     }
 }
 
-/// What the latest group was. Threads that write one transaction after the other come back soon after it.
+/// The latest group. Threads that write one transaction after the other come back soon after it.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Latest {
     members: u32,
@@ -51,9 +52,9 @@ pub(super) struct Running {
     since: Instant,
     /// How many members have had their turn, or have it.
     members: u32,
-    /// Until when the leader waits for others to come, and for how many.
+    /// Until when the leader waits for members to come, and for how many.
     expects: Option<(Instant, u32)>,
-    /// Whose turn it is.
+    /// The waiter that has the turn.
     turn: Option<Arc<Waiter>>,
     /// Whether its thread has taken that turn.
     is_taken: bool,
@@ -68,8 +69,8 @@ pub(crate) struct Seat {
 }
 
 impl WriteLock {
-    /// Whether the first one that waits can commit together with the holder, or others are expected that can.
-    /// Called by the holder.
+    /// Whether the first waiter can commit together with the holder, or, if none waits, whether
+    /// members are expected. Called by the holder.
     pub(crate) fn has_joiners(&self) -> bool {
         let mut state = self.state();
         let may_join = match state.queue.front() {
@@ -83,7 +84,7 @@ impl WriteLock {
         has_joiners
     }
 
-    /// Notes how long the commit of a group took that had so many members. Called by the holder.
+    /// Notes how many members a group had, and how long its commit took. Called by the holder.
     pub(crate) fn note_group(&self, members: u32, commit_took: Duration) {
         let mut state = self.state();
         state.commit_takes = match state.commit_takes {
@@ -94,8 +95,8 @@ impl WriteLock {
         state.latest = Some(Latest { members, ended: Instant::now() });
     }
 
-    /// Gives turns in `group` to those who wait, one after the other, until no other can join. Called by
-    /// the holder, who can close the group after it. Returns how many members had a turn.
+    /// Gives turns in `group` to waiters, one after the other, until no other can join. Called by
+    /// the holder, which can close the group afterwards. Returns how many members had a turn.
     pub(crate) fn run_group(&self, group: &Arc<Group>) -> u32 {
         let since = Instant::now();
         let mut state = self.state();
@@ -115,7 +116,7 @@ impl WriteLock {
             } else if state.queue.is_empty() {
                 running.waits_for_others(Instant::now())
             } else {
-                // The first one that waits cannot join, and no other goes before it.
+                // The first waiter cannot join, and no other goes before it.
                 Duration::ZERO
             };
             if left.is_zero() {
@@ -138,7 +139,7 @@ impl WriteLock {
         }
         state.note_commit();
         let Some(running) = state.running.take() else { return 0 };
-        // One that has not taken its turn is the first again.
+        // A waiter that has not taken its turn is the first again.
         if let Running { turn: Some(waiter), is_taken: false, .. } = running {
             state.queue.push_front(waiter);
         }
@@ -147,14 +148,14 @@ impl WriteLock {
 }
 
 impl State {
-    /// The group whose leader waits for others to come.
+    /// The group whose leader waits for members to come.
     pub(super) fn idle_group(&self) -> Option<Arc<Group>> {
         let running = self.running.as_ref().filter(|running| running.turn.is_none())?;
         Some(Arc::clone(&running.group))
     }
 
-    /// Until when a leader waits for others to come, and for how many: those of the group before, if it has
-    /// just ended. They cannot wait for a flush of their own in less time than this costs.
+    /// Until when a leader waits for members to come, and for how many: the members of the latest
+    /// group, if it has just ended. A flush of their own would take them longer than this wait.
     fn expected(&self, now: Instant) -> Option<(Instant, u32)> {
         let latest = self.latest.filter(|latest| now < latest.ended + self.commit_takes)?;
         (latest.members > 0).then(|| (now + self.commit_takes / 2, latest.members))
@@ -165,7 +166,7 @@ impl State {
         self.no_groups_until.is_some_and(|until| Instant::now() < until)
     }
 
-    /// Gives the turn to the first one that waits, if that can join.
+    /// Gives the turn to the first waiter, if it can join.
     pub(super) fn next_turn(&mut self, limits: &Limits) {
         let Some(running) = &mut self.running else { return };
         running.end_turn();
@@ -197,7 +198,7 @@ impl Running {
         Arc::ptr_eq(&self.group, group)
     }
 
-    /// For how long from now the leader waits for others to come.
+    /// How much longer the leader waits for members to come.
     fn waits_for_others(&self, now: Instant) -> Duration {
         match self.expects {
             Some((until, members)) if self.members < members && !self.group.is_over() => {
