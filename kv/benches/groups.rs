@@ -53,7 +53,7 @@ fn fill(store: &dyn KvDatabase) {
     tx.commit().unwrap();
 }
 
-/// Leaves so many free pages in the file.
+/// Leaves `pages` free pages in the file.
 fn free_pages(store: &dyn KvDatabase, pages: u64) {
     let chunk = vec![0; 1 << 20];
     for number in 0..pages / 256 {
@@ -74,7 +74,7 @@ fn heed(path: &Path) -> (Env<WithoutTls>, Pairs) {
     let mut options = EnvOpenOptions::new().read_txn_without_tls();
     options.map_size(1 << 40).max_dbs(1);
     #[allow(unsafe_code)]
-    // SAFETY: Nobody else has the file open.
+    // SAFETY: No other code has the file open.
     let env = unsafe { options.open(path) }.unwrap();
     let txn = env.write_txn().unwrap();
     let pairs = env.create_databases_and_commit(txn, |opener, txn| {

@@ -91,7 +91,7 @@ impl Raw {
         std::fs::create_dir_all(path).unwrap();
         let mut options = EnvOpenOptions::new().read_txn_without_tls();
         options.map_size(1 << 40).max_dbs(1).max_readers(1022);
-        // SAFETY: The directory is new and nobody else's.
+        // SAFETY: The directory is new, and no other code uses it.
         #[allow(unsafe_code)]
         let env = unsafe { options.flags(flags).open(path).unwrap() };
         let txn = env.write_txn().unwrap();

@@ -1,4 +1,5 @@
-//! A store that is open when its process is forked: the child is refused in words, and does the parent no harm.
+//! A store that is open when its process is forked: the child gets an error that says so, and does
+//! the parent no harm.
 #![cfg(all(unix, feature = "lmdb", feature = "sqlite"))]
 #![allow(clippy::unwrap_used, clippy::panic)]
 
@@ -22,7 +23,7 @@ use permazen_kv::{
 use support::in_a_child::holds_in_a_child;
 use support::{dump, open_or_create, put, reading, role, spawn};
 
-/// The test that a process runs which another one has started.
+/// The test that a child process runs.
 const CHILD: &str = concat!(module_path!(), "::child");
 
 /// Runs `body` in a child that is forked here, and waits for it. Called in a process without other threads of
@@ -163,7 +164,7 @@ fn a_child_does_not_wait_for_turns_of_its_parent() {
     assert_eq!(dump(&*reading(&db)).len(), 1);
 }
 
-/// A store whose changes take until somebody lets them go on.
+/// A store whose changes wait until a test lets them go on.
 struct Slow {
     store: MemoryStore,
     begun: Sender<()>,
@@ -241,7 +242,7 @@ fn a_turn_is_taken(store: impl KvDatabase + 'static, path: &Path) {
         tx
     };
     let mut open = Some(other());
-    // After so many failures it has its turn, and others wait with their commits.
+    // After this many failures it has its turn, and the commits of others wait.
     let turn = TxOptions::writing().after_failures(6);
     let mut holder = db.begin(&turn).unwrap();
     holder.put(b"mine", b"").unwrap();
@@ -328,7 +329,8 @@ fn open_transactions(kind: &str, path: &Path) {
             });
         }
         let store = mine.as_ref().unwrap();
-        // What is read stays as it is although others commit, and nobody else writes meanwhile.
+        // What is read stays as it is although others commit, and no other transaction writes
+        // meanwhile.
         let mut writer = writer.unwrap();
         writer.put(b"also mine", &[7; 10_000]).unwrap();
         writer.commit().unwrap();

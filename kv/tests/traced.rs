@@ -1,4 +1,5 @@
-//! The conformance suite while somebody listens to `tracing`: transactions with spans are as all others are.
+//! The conformance suite with a subscriber of `tracing`: transactions with spans behave as all
+//! others do.
 #![cfg(all(feature = "lmdb", feature = "testsuite"))]
 #![allow(clippy::unwrap_used)]
 

@@ -1,5 +1,5 @@
-//! Making a store compact in its place: what is in it stays, nobody else may use it meanwhile, and it is
-//! whole whenever the process is killed.
+//! Making a store compact in its place: its content stays, no other process may use it meanwhile,
+//! and it is whole whenever the process is killed.
 //!
 //! `PERMAZEN_KILLS` sets how often the process is killed: once for 40 of it, 25 times unless set.
 #![cfg(unix)]
@@ -23,7 +23,7 @@ use rand::{RngExt, SeedableRng};
 
 use crate::support::{Pairs, dump, message, put, reading, role, spawn, wait_for, writing};
 
-/// The test that a process runs which another one has started.
+/// The test that a child process runs.
 const CHILD: &str = concat!(module_path!(), "::child");
 
 /// Fills a store, and then empties most of it.
@@ -56,7 +56,7 @@ fn pairs(path: &Path) -> Pairs {
 /// The environment as any program opens it.
 fn plain(path: &Path) -> heed::Result<heed::Env<WithoutTls>> {
     let mut options = EnvOpenOptions::new().read_txn_without_tls();
-    // SAFETY: Nobody changes the files but LMDB.
+    // SAFETY: Only LMDB changes the files.
     unsafe { options.max_dbs(4).open(path) }
 }
 
@@ -200,7 +200,7 @@ fn an_environment_of_java() {
 }
 
 #[test]
-fn it_is_refused_while_somebody_has_it_open() {
+fn it_is_refused_while_a_process_has_it_open() {
     let (_parent, path, left) = environment(500);
     let data = fs::read(path.join("data.mdb")).unwrap();
     let compact = || LmdbStore::builder().compact(&path, &mut Watch::new());
@@ -270,7 +270,7 @@ fn damage_and_a_stop_leave_it_as_it_is() {
 
 /// Programs that open it meanwhile wait, and then have the new file.
 #[test]
-fn those_who_wait_get_in() {
+fn processes_that_wait_get_in() {
     let (_parent, path, left) = environment(30_000);
     assert!(left.len() * 300 > 1 << 20);
     let mut children = Vec::new();
@@ -363,7 +363,7 @@ fn an_sqlite_file_gets_smaller_and_keeps_everything() {
     assert!(compacted.after * 4 < compacted.before, "{compacted:?}");
     let store = SqliteStore::open(&path).unwrap();
     assert_eq!(dump(&*reading(&store)), left);
-    // Somebody reads.
+    // A reader is open.
     let view = reading(&store);
     assert!(view.get(b"long").unwrap().is_some());
     compact().unwrap();

@@ -18,7 +18,7 @@ use rand::{RngExt, SeedableRng};
 
 use crate::support::{Pairs, dump, put, reading, role, spawn, spawn_limited, wait_for, writing};
 
-/// The test that a process runs which another one has started.
+/// The test that a child process runs.
 const CHILD: &str = concat!(module_path!(), "::child");
 
 /// The ways to make a copy in files.
@@ -243,7 +243,7 @@ fn what_is_there_stays() {
         assert!(matches!(error, KvError::Open { .. }), "{way:?} {error}");
         assert!(error.to_string().contains("already"), "{way:?} {error}");
         assert_eq!(fs::read(way.file(target)).unwrap(), before);
-        // Somebody else makes the file meanwhile.
+        // Another program makes the file meanwhile.
         fs::remove_file(way.file(target)).unwrap();
         let mut told = 0;
         let file = way.file(target);

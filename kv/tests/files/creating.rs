@@ -7,7 +7,7 @@ use permazen_kv::KvError;
 
 use crate::support::{dump, open_or_create, put, reading, role, spawn, wait_for};
 
-/// The test that a process runs which another one has started.
+/// The test that a child process runs.
 const CHILD: &str = concat!(module_path!(), "::child");
 
 const PROCESSES: usize = 6;
@@ -68,7 +68,7 @@ fn processes_that_create_an_sqlite_database_at_once_share_it() {
 
 #[test]
 #[cfg(feature = "lmdb")]
-fn who_keeps_an_lmdb_environment_from_being_created_is_waited_for_with_a_limit() {
+fn a_process_that_keeps_an_lmdb_environment_from_being_created_is_waited_for_with_a_limit() {
     use permazen_kv::lmdb::LmdbStore;
 
     let directory = tempfile::tempdir().unwrap();
@@ -89,7 +89,7 @@ fn who_keeps_an_lmdb_environment_from_being_created_is_waited_for_with_a_limit()
 
 #[test]
 #[cfg(feature = "sqlite")]
-fn who_keeps_an_sqlite_database_from_being_created_is_waited_for_with_a_limit() {
+fn a_process_that_keeps_an_sqlite_database_from_being_created_is_waited_for_with_a_limit() {
     use permazen_kv::sqlite::SqliteStore;
 
     let directory = tempfile::tempdir().unwrap();

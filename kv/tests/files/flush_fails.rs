@@ -1,5 +1,5 @@
-//! Commits whose flush fails, alone and in groups: all that it concerns learn of it, and what they wrote is not
-//! there, or they are told that nobody knows.
+//! Commits whose flush fails, alone and in groups: each transaction of the commit gets an error.
+//! Either its writes are not there, or the error says that the outcome is unknown.
 //!
 //! A small C library is compiled here. It stands between the program and the C library, and makes flushes fail.
 #![cfg(all(target_os = "linux", feature = "lmdb"))]
@@ -14,7 +14,7 @@ use permazen_kv::{KvDatabase, KvDatabaseExt as _, KvError, KvRead, Result};
 
 use crate::support::{RUNS, open_or_create, play, reading, role};
 
-/// The test that a process runs which another one has started.
+/// The test that a child process runs.
 const CHILD: &str = concat!(module_path!(), "::child");
 
 const WRITERS: u8 = 6;
@@ -115,8 +115,8 @@ fn flushes_fail(kind: &str) -> (u64, u64) {
     (told("failed ")[0], flushes)
 }
 
-/// LMDB cannot tell a flush that failed from a full disk. So those of a group run again alone, and some
-/// have their flush.
+/// LMDB cannot tell a flush that failed from a full disk. So the transactions of a group run again
+/// alone, and some flushes succeed.
 #[test]
 fn lmdb_stays_as_it_was() {
     let (failed, _) = flushes_fail("lmdb");
@@ -128,5 +128,5 @@ fn lmdb_stays_as_it_was() {
 #[cfg(feature = "sqlite")]
 fn sqlite_does_not_know() {
     let (failed, flushes) = flushes_fail("sqlite");
-    assert!(failed > flushes, "nobody shared a flush that failed");
+    assert!(failed > flushes, "no two transactions shared a flush that failed");
 }

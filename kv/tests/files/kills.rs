@@ -15,7 +15,7 @@ use rand::{RngExt, SeedableRng};
 
 use crate::support::{dump, open_or_create, role, spawn};
 
-/// The test that a process runs which another one has started.
+/// The test that a child process runs.
 const CHILD: &str = concat!(module_path!(), "::child");
 
 type Map = BTreeMap<Vec<u8>, Vec<u8>>;
@@ -69,7 +69,7 @@ fn child() {
     let mut out = std::io::stdout().lock();
     loop {
         number += 1;
-        // In turns, transactions that can move and those of closures.
+        // In turns, transactions that can move between threads, and transactions of closures.
         if number.is_multiple_of(2) {
             let mut tx = store.begin(&TxOptions::writing()).unwrap();
             change(&mut *tx, number).unwrap();

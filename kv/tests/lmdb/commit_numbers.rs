@@ -15,7 +15,7 @@ use tempfile::TempDir;
 
 use crate::support::{dump, message, put, reading, role, spawn, wait_for, writing};
 
-/// The test that a process runs which another one has started.
+/// The test that a child process runs.
 const CHILD: &str = concat!(module_path!(), "::child");
 
 /// Where in `lock.mdb` the number of the last commit is.
@@ -205,7 +205,7 @@ fn a_file_that_was_replaced_is_not_read_by_the_numbers_of_another() {
 
 /// Others have the environment open, through this crate or without it.
 #[test]
-fn a_commit_that_was_cut_short_by_the_end_of_its_process_keeps_nobody_out() {
+fn a_commit_that_was_cut_short_by_the_end_of_its_process_blocks_no_other() {
     for read_only in [false, true] {
         for holding in ["hold", "hold a foreign env"] {
             for dying in ["die committing", "write in a foreign env"] {
@@ -228,7 +228,7 @@ fn a_commit_that_was_cut_short_by_the_end_of_its_process_keeps_nobody_out() {
 }
 
 #[test]
-fn processes_that_open_while_a_commit_is_cut_short_keep_nobody_out() {
+fn processes_that_open_while_a_commit_is_cut_short_block_no_other() {
     let parent = tempfile::tempdir().unwrap();
     let path = parent.path().join("store");
     fill(&path, PAIRS);

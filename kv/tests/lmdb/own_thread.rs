@@ -15,7 +15,7 @@ use tempfile::TempDir;
 
 use crate::support::{dump, put, reading, role, spawn, wait_for};
 
-/// The test that a process runs which another one has started.
+/// The test that a child process runs.
 const CHILD: &str = concat!(module_path!(), "::child");
 
 fn store() -> (TempDir, LmdbStore) {
@@ -110,15 +110,15 @@ fn kill(mut child: Child) {
     child.wait().unwrap();
 }
 
-/// Nobody else gets the right to write, which `other` has, until that is killed.
-fn kill_who_has_the_right_to_write(store: &LmdbStore, other: Child) {
+/// No other process gets the right to write, which `other` has, until `other` is killed.
+fn kill_the_holder_of_the_right_to_write(store: &LmdbStore, other: Child) {
     let error = store.begin(&short_wait()).err().unwrap();
     assert!(error.is_retryable() && error.to_string().contains("another process"), "{error}");
     kill(other);
 }
 
 #[test]
-fn a_process_that_is_killed_within_a_closure_blocks_nobody_and_leaves_nothing() {
+fn a_process_that_is_killed_within_a_closure_blocks_no_other_and_leaves_nothing() {
     let (directory, store) = store();
     drop(store);
     let (child, mut out) = spawn(CHILD, "closure", directory.path());
@@ -126,7 +126,7 @@ fn a_process_that_is_killed_within_a_closure_blocks_nobody_and_leaves_nothing() 
     // The environment can be opened and read meanwhile.
     let store = LmdbStore::open(directory.path()).unwrap();
     assert!(dump(&*reading(&store)).is_empty());
-    kill_who_has_the_right_to_write(&store, child);
+    kill_the_holder_of_the_right_to_write(&store, child);
     store.write(|tx| tx.put(b"mine", b"")).unwrap();
     assert_eq!(dump(&*reading(&store)).len(), 1);
 }
@@ -137,7 +137,7 @@ fn a_process_that_comes_later_is_waited_for_with_a_limit() {
     store.write(|tx| tx.put(b"alone", b"")).unwrap();
     let (child, mut out) = spawn(CHILD, "moving", directory.path());
     wait_for(&mut out, "ready");
-    kill_who_has_the_right_to_write(&store, child);
+    kill_the_holder_of_the_right_to_write(&store, child);
     store.write(|tx| tx.put(b"alone again", b"")).unwrap();
     assert_eq!(dump(&*reading(&store)).len(), 2);
 }

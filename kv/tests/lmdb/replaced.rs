@@ -12,7 +12,7 @@ use crate::support::{
     Restore, count_pairs, dump, message, put, reading, seen_by_another_process, writing,
 };
 
-/// The test that a process runs which another one has started.
+/// The test that a child process runs.
 const CHILD: &str = concat!(module_path!(), "::child");
 
 /// What a second process sees. The other tests start it.
@@ -146,7 +146,7 @@ fn a_closure_on_a_file_that_was_replaced_is_not_acknowledged() {
 type Loss = (&'static str, fn(&Path));
 
 #[test]
-fn a_lock_file_that_is_gone_keeps_nobody_out() {
+fn a_lock_file_that_is_gone_blocks_no_process() {
     let losses: [Loss; 2] = [
         ("removed", |lock| fs::remove_file(lock).unwrap()),
         ("replaced", |lock| {

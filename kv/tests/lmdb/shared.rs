@@ -11,7 +11,7 @@ use permazen_kv::{KvDatabase, KvDatabaseExt, KvError, KvRead, KvWrite, TxOptions
 
 use crate::support::{dump, message, put, reading, role, spawn, wait_for, writing};
 
-/// The test that a process runs which another one has started.
+/// The test that a child process runs.
 const CHILD: &str = concat!(module_path!(), "::child");
 
 /// A process that keeps the right to write. The other tests start it.
@@ -85,7 +85,7 @@ fn after_a_wait_in_vain_the_store_can_be_dropped_and_opened() {
 }
 
 #[test]
-fn who_gave_up_waiting_closes_the_environment_in_the_end() {
+fn a_thread_that_gave_up_waiting_closes_the_environment_in_the_end() {
     let dir = tempfile::tempdir().unwrap();
     drop(LmdbStore::open_or_create(dir.path()).unwrap());
     let (mut child, mut out) = spawn(CHILD, "hold", dir.path());
@@ -103,7 +103,7 @@ fn who_gave_up_waiting_closes_the_environment_in_the_end() {
 }
 
 #[test]
-fn who_waits_for_an_environment_is_in_nobody_elses_way() {
+fn a_wait_for_one_environment_does_not_block_others() {
     let (empty, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let (mut child, mut out) = spawn(CHILD, "hold-empty", empty.path());
     wait_for(&mut out, "holds");
@@ -133,7 +133,7 @@ fn fill(store: &LmdbStore) -> String {
 /// Each wait is shorter than the transactions of the other. So when the lock comes, the thread that
 /// asked first has given up.
 #[test]
-fn who_waits_briefly_gets_its_turn_beside_one_who_commits_without_pause() {
+fn a_short_wait_gets_its_turn_beside_a_process_that_commits_without_pause() {
     let dir = tempfile::tempdir().unwrap();
     let store = LmdbStore::open_or_create(dir.path()).unwrap();
     let (mut child, mut out) = spawn(CHILD, "commit", dir.path());
@@ -374,7 +374,7 @@ fn a_map_without_a_size_grows_by_itself() {
 }
 
 #[test]
-fn a_map_that_cannot_grow_says_who_keeps_it() {
+fn a_map_that_cannot_grow_says_what_uses_it() {
     let dir = tempfile::tempdir().unwrap();
     let builder = LmdbStore::builder().create(true).first_map_size(1 << 20);
     let store = builder.durability(Durability::MayLoseEverything).open(dir.path()).unwrap();

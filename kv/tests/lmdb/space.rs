@@ -202,6 +202,6 @@ fn damage_is_an_error() {
 
 fn plain(path: &Path) -> heed::Env<WithoutTls> {
     let mut options = EnvOpenOptions::new().read_txn_without_tls();
-    // SAFETY: Nobody changes the files but LMDB.
+    // SAFETY: Only LMDB changes the files.
     unsafe { options.max_dbs(4).open(path) }.unwrap()
 }

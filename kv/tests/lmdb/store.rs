@@ -13,7 +13,7 @@ use tempfile::TempDir;
 
 use crate::support::{dump, message, put, reading, role, spawn, spawn_limited, wait_for, writing};
 
-/// The test that a process runs which another one has started.
+/// The test that a child process runs.
 const CHILD: &str = concat!(module_path!(), "::child");
 
 fn store() -> (TempDir, LmdbStore) {
@@ -176,7 +176,7 @@ fn an_environment_of_another_program_is_left_alone() {
 #[test]
 fn an_environment_without_databases_is_left_alone() {
     let dir = tempfile::tempdir().unwrap();
-    // SAFETY: Nobody else uses the new directory.
+    // SAFETY: No other code uses the new directory.
     #[allow(unsafe_code)]
     drop(unsafe { heed::EnvOpenOptions::new().open(dir.path()) }.unwrap());
     let data = dir.path().join("data.mdb");
@@ -265,7 +265,7 @@ fn others_may_read_the_files_as_with_java() {
     }
 }
 
-/// All who may use `data.mdb` can take part in locking.
+/// All users that may use `data.mdb` can take part in locking.
 #[test]
 #[cfg(unix)]
 fn a_lock_file_that_was_missing_is_for_the_users_of_the_data() {

@@ -32,7 +32,7 @@ fn store(path: &Path) -> LmdbStore {
     builder.checks(true).open(path).unwrap()
 }
 
-/// Neither the check of the file finds anything, nor those of the pages as they are read.
+/// Neither the check of the file nor the checks of single pages find anything wrong.
 fn is_sound(store: &LmdbStore) {
     assert_eq!(store.verify().unwrap(), [""; 0]);
     let tx = store.begin(&TxOptions::reading()).unwrap();
@@ -206,7 +206,7 @@ fn records_of_trees_must_bear_out_the_pages() {
     [8, 16, 24, 32].into_iter().for_each(|at| set(&mut file, pairs + at, 0));
     assert!(problem_of(&file).contains("recorded without a first page, but as 3 pages deep"));
     let mut file = whole.clone();
-    // Those of 4 are of another program, see `lmdb/tests.rs`.
+    // Files with the flag 4 are of another program, see `lmdb/tests.rs`.
     file[pairs + 4] = 0x84;
     assert!(problem_of(&file).contains("the pairs are recorded with flags 0x84"));
     let mut file = whole.clone();
@@ -265,14 +265,14 @@ fn meta_pages_must_fit_each_other() {
     let whole = sample(dir.path());
     let cases = [
         (16, 7, "data.mdb is no LMDB data file"),
-        (PAGE + 16, 7, "the second meta page of data.mdb is not one"),
+        (PAGE + 16, 7, "the second page of data.mdb is not a meta page"),
         (20, 99, "has LMDB format version 99"),
         (40, 4095, "page size of 4095 bytes"),
         (PAGE + 40, 8192, "give different page sizes"),
         (44, 0x44, "impossible flags 0x44 and 0x0 in meta page 0"),
         (PAGE + 92, 0x44, "the flags MDB_DUPSORT | MDB_REVERSEDUP"),
         (PAGE + 92, 0x80, "and 0x80 in meta page 1"),
-        (144, 77, "not of two commits in turn"),
+        (144, 77, "not of two successive commits"),
     ];
     for (at, value, expected) in cases {
         let damaged = tempfile::tempdir().unwrap();

@@ -12,7 +12,7 @@ use permazen_kv::lmdb::LmdbStore;
 
 use crate::support::{put, role, spawn, wait_for, writing};
 
-/// The test that a process runs which another one has started.
+/// The test that a child process runs.
 const CHILD: &str = concat!(module_path!(), "::child");
 
 #[test]
@@ -51,7 +51,7 @@ fn contended(lock: &Path, holder: u32) -> Option<u64> {
 /// The state after a process was woken and then killed before it took the lock, which a third
 /// process took in between. The third one does not know that others wait.
 #[test]
-fn who_waits_is_served_though_the_lock_has_forgotten_it() {
+fn a_waiting_thread_is_served_though_the_lock_has_forgotten_it() {
     let directory = tempfile::tempdir().unwrap();
     let lock = directory.path().join("lock.mdb");
     drop(LmdbStore::open_or_create(directory.path()).unwrap());

@@ -446,7 +446,7 @@ fn others_may_write_to_a_store_that_numbers_its_versions() {
         let dir = tempfile::tempdir().unwrap();
         let store = sqlite(dir.path());
         beside_others(&store, &OptimisticDatabase::new(store.clone()));
-        // Own connections, like those of other processes.
+        // Connections of their own, like other processes have.
         let dir = tempfile::tempdir().unwrap();
         let (store, other) = (sqlite(dir.path()), sqlite(dir.path()));
         beside_others(&other, &OptimisticDatabase::new(store));

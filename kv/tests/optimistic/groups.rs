@@ -21,7 +21,7 @@ use tempfile::TempDir;
 
 use crate::support::{dump, open_or_create, put, reading, role, spawn};
 
-/// The test that a process runs which another one has started.
+/// The test that a child process runs.
 const CHILD: &str = concat!(module_path!(), "::child");
 
 #[cfg(feature = "sqlite")]
@@ -191,8 +191,8 @@ fn a_closure_that_waits_for_the_thread_of_the_leader_does_not_wait_forever() {
     }
 }
 
-/// Each closure counts up and writes under its number who it is. Some fail, panic, only read, or take
-/// longer than others can wait; some transactions are no closures.
+/// Each closure adds one to a count, and writes the number of its thread under the new count. Some
+/// fail, panic, only read, or take longer than others can wait; some transactions are no closures.
 fn at_random(store: &dyn KvDatabase, seed: u64) -> u64 {
     let joined = AtomicU64::new(0);
     let write = |thread: u8, random: &mut StdRng, what: u32| -> Option<u64> {
@@ -459,7 +459,7 @@ fn kill_often(kind: &str, path: &Path, kills: u32) {
 }
 
 #[test]
-fn a_kill_loses_only_what_nobody_was_told() {
+fn a_kill_loses_only_commits_that_were_not_acknowledged() {
     let kills = std::env::var("PERMAZEN_KILLS").ok().and_then(|n| n.parse().ok()).unwrap_or(100);
     for kind in STORES {
         let directory = tempfile::tempdir().unwrap();

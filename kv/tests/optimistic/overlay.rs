@@ -509,7 +509,8 @@ proptest! {
     }
 }
 
-/// One change at a time, each looked at at once, on a view whose base becomes what it shows again and again.
+/// One change at a time, each checked at once, on a view whose base is replaced by what the view
+/// shows again and again.
 fn change_one_by_one(steps: usize, keys: u16, prefix: usize, longest: usize, rng: &mut StdRng) {
     let store = MemoryStore::new();
     let new_view = || MutableView::new(Arc::new(store.snapshot()) as SharedRead);

@@ -93,7 +93,7 @@ fn the_sixth_attempt_is_not_overtaken_by_other_threads() {
 }
 
 #[test]
-fn the_seventh_attempt_is_not_overtaken_by_who_writes_to_the_store() {
+fn the_seventh_attempt_is_not_overtaken_by_writers_to_the_store() {
     on_each_store(|store, db| is_overtaken_until(7, db, store));
     // The same holds for another engine over the same store.
     let store = MemoryStore::new();
@@ -111,7 +111,7 @@ fn the_sixth_attempt_takes_the_right_to_write_at_once() {
 
 /// One slow writer among fast ones. All write the same key.
 #[test]
-fn nobody_starves() {
+fn no_transaction_starves() {
     on_each_store(|_, db| {
         let enough = AtomicBool::new(false);
         thread::scope(|scope| {
@@ -354,7 +354,7 @@ fn a_turn_ends_with_its_transaction_however_that_ends() {
 }
 
 #[test]
-fn who_waits_for_a_turn_in_vain_is_told() {
+fn a_wait_for_a_turn_in_vain_is_an_error() {
     on_each_store(|_, db| {
         let held = db.begin(&TxOptions::writing().with_failed(5)).unwrap();
         thread::scope(|scope| {
@@ -451,7 +451,7 @@ fn a_thread_that_would_wait_for_itself_is_told_so_at_once() {
 }
 
 #[test]
-fn who_does_not_wait_for_itself_is_not_refused() {
+fn a_thread_that_does_not_wait_for_itself_is_not_refused() {
     on_two_handles(|store, other| {
         // Another thread waits until the closure has ended.
         thread::scope(|scope| {
@@ -482,7 +482,7 @@ fn who_does_not_wait_for_itself_is_not_refused() {
         store.write(|_| elsewhere.write(|tx| tx.put(KEY, b""))).unwrap();
         store.write(|tx| tx.remove(KEY)).unwrap();
     });
-    // Those of stores in which several transactions write at a time.
+    // Stores in which several transactions write at a time.
     on_each_store(|_, db| {
         db.write(|_| db.write(|tx| tx.put(b"within", b""))).unwrap();
         assert!(db.read(|tx| Ok(tx.get(b"within")?.is_some())).unwrap());

@@ -12,7 +12,7 @@ use tempfile::TempDir;
 
 use crate::support::{dump, message, put, reading, role, spawn, wait_for};
 
-/// The test that a process runs which another one has started.
+/// The test that a child process runs.
 const CHILD: &str = concat!(module_path!(), "::child");
 
 /// The place in the header of a database that says what its journal mode is: 2 is WAL.

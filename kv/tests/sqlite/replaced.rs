@@ -15,7 +15,7 @@ use crate::support::{
     wait_for, writing,
 };
 
-/// The test that a process runs which another one has started.
+/// The test that a child process runs.
 const CHILD: &str = concat!(module_path!(), "::child");
 
 /// What a second process does. The other tests start it.

@@ -19,7 +19,7 @@ use tempfile::TempDir;
 
 use crate::support::{dump, message, put, reading, role, spawn, spawn_limited, wait_for, writing};
 
-/// The test that a process runs which another one has started.
+/// The test that a child process runs.
 const CHILD: &str = concat!(module_path!(), "::child");
 
 fn store() -> (TempDir, SqliteStore) {
@@ -111,7 +111,7 @@ fn t102_a_write_after_another_commit_must_be_retried() {
     put(&store, b"k", b"2");
     let error = tx.put(b"other", b"").unwrap_err();
     assert!(error.is_retryable(), "{error}");
-    // Whoever goes on all the same is told the same.
+    // Later operations get the same error.
     let error = tx.get(b"k").unwrap_err();
     assert!(error.is_retryable() && !error.is_stale(), "{error}");
     let error = tx.commit().unwrap_err().to_string();

@@ -14,7 +14,7 @@ use proptest::prelude::*;
 use crate::support::{Pairs, dump, reading, writing};
 
 #[test]
-fn who_is_ready_to_wait_forever_may_say_so() {
+fn a_wait_without_end_is_possible() {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("file");
     let lmdb = LmdbStore::open_or_create(dir.path().join("lmdb")).unwrap();

@@ -279,8 +279,8 @@ const ACTS: &[(&str, Act)] = &[
     ("pending", |tx| drop(tx.pending())),
 ];
 
-/// What the observer of these two sees is the scans, gets and puts that others are made of. The name and
-/// the differences of a content serve those who would rather not read it.
+/// What the observer of these two sees is the scans, gets and puts that others are made of. The
+/// name and the differences of a content spare a caller the reads.
 const OBSERVED: &[&str] = &[
     "visit",
     "content_name",
@@ -355,7 +355,7 @@ fn wrappers_pass_on_every_method() {
 
 /// A method that is added to a trait must be added here too.
 #[test]
-fn every_method_of_the_traits_is_looked_at() {
+fn every_method_of_the_traits_is_tested() {
     let source = include_str!("../../src/contract/store.rs");
     let mut known: BTreeSet<&str> = ACTS.iter().map(|(method, _)| *method).collect();
     known.extend(["commit", "rollback"]);

@@ -25,7 +25,7 @@ fn key(number: u32) -> [u8; 4] {
     number.to_be_bytes()
 }
 
-/// Puts so many keys on the server, with values of this length.
+/// Puts `count` keys on the server, with values of `len` bytes.
 fn fill(server: &SimulatedServer, count: u32, len: usize) {
     let mut tx = server.store().begin(&TxOptions::writing()).unwrap();
     for number in 0..count {
@@ -240,7 +240,7 @@ fn a_key_that_the_store_has_taken_already_is_not_new() {
 }
 
 #[test]
-fn what_the_store_has_taken_already_is_not_committed_by_one_who_only_reads() {
+fn what_the_store_has_taken_already_is_not_committed_by_a_read_only_transaction() {
     let (server, db) = database();
     let mut tx = db.begin(&TxOptions::writing()).unwrap();
     let value = vec![7; 1 << 20];
@@ -269,7 +269,8 @@ fn pending_writes_are_told_until_the_store_has_some_of_them() {
     let base = pending.base;
     assert_eq!(base.get(&key(1)).unwrap().as_deref(), Some(&[1; 10][..]));
     assert!(base.get(&key(2)).unwrap().is_some());
-    // Who still holds it does not keep the transaction from being committed, and reads nothing wrong then.
+    // A holder of the base does not keep the transaction from committing, and reads nothing wrong
+    // afterwards.
     tx.commit().unwrap();
     assert!(base.get(&key(50)).unwrap_err().is_stale());
     assert!(server.store().snapshot().get(&key(2)).unwrap().is_none());

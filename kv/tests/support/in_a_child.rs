@@ -2,8 +2,8 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-/// What a child that is made with `fork` says: whether its work held, without a panic and within so many
-/// seconds.
+/// Whether `work` returns true in a child that is made with `fork`, without a panic and within
+/// `seconds` seconds.
 pub(crate) fn holds_in_a_child(seconds: u32, work: impl FnOnce() -> bool) -> bool {
     // SAFETY: The child does its work, and ends. A child that waits for what never comes is ended by
     // the alarm.
