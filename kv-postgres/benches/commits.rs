@@ -24,7 +24,8 @@ impl Numbers {
     }
 }
 
-/// Transactions by so many workers: commits in a second, and the share of transactions that ran again.
+/// Transactions by `workers` workers: commits in a second, and the share of transactions that ran
+/// again.
 fn run(workers: u64, body: impl Fn(&mut Numbers) -> Result<()> + Sync) -> (f64, f64) {
     let (done, again, is_over) = (AtomicU64::new(0), AtomicU64::new(0), AtomicBool::new(false));
     thread::scope(|scope| {

@@ -1,4 +1,4 @@
-//! Where a server is, and who asks it: a URL, and what the environment adds.
+//! The servers, the table and the user of a store: from a URL, and from what the environment adds.
 
 use std::ffi::OsString;
 use std::fmt;
@@ -15,14 +15,14 @@ use crate::host::Host;
 /// The table, unless the URL names one.
 const TABLE: &str = "KV";
 
-/// Who asks which servers for which table.
+/// The servers, the table, and the user that logs in.
 #[derive(Clone, PartialEq, Eq)]
 pub(crate) struct Address {
     pub(crate) hosts: Vec<Host>,
     pub(crate) user: String,
     pub(crate) database: String,
     pub(crate) table: String,
-    /// What is spoken with the server; `None` if it depends on the server.
+    /// The dialect of SQL; `None` if it depends on the server.
     pub(crate) dialect: Option<Dialect>,
     pub(crate) tls: Tls,
     /// Whether each transaction that only reads waits until it cannot fail.
@@ -134,7 +134,7 @@ impl Address {
         };
         for (variable, name) in VARIABLES.into_iter().filter(|(_, name)| !is_said(name)) {
             let Some(value) = environment.text(variable)? else { continue };
-            // What these ask for is less than what is done if nothing is said.
+            // These ask for less than what is done by default.
             if name == "sslmode" && matches!(&value[..], "allow" | "prefer") {
                 continue;
             }
@@ -144,7 +144,7 @@ impl Address {
         for (name, value) in settings {
             address.set(&mut given, name, value.clone())?;
         }
-        // The URL counts more, whichever way it says these two.
+        // The URL overrides both, in whichever form it says them.
         if Given::names_host(url.hosts) {
             given.directory = None;
         }
@@ -269,7 +269,7 @@ mod tests {
     }
 
     #[test]
-    fn a_url_says_who_asks_whom() {
+    fn a_url_names_the_user_and_the_servers() {
         let url =
             "postgres://ann:p%40ss%3A%2F@localhost:5433,127.0.0.1,[::1]:7/my%20db?table=Other";
         let address = Address::parse(url).unwrap();

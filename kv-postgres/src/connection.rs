@@ -1,8 +1,9 @@
 //! One connection to a server: messages out and in, statements that are prepared once.
 //!
-//! It is built on `postgres-protocol`, which makes and reads single messages, and not on `tokio-postgres`, which does two
-//! things that a store cannot use. It ends each request with a `Sync`, so that a failed write would not stop those that were
-//! sent after it. And it drops the command tags, which say how many rows a statement has changed.
+//! It is built on `postgres-protocol`, which makes and reads single messages, and not on
+//! `tokio-postgres`, which does two things that a store cannot use. It ends each request with a
+//! `Sync`, so that a failed write would not stop the writes that were sent after it. And it drops
+//! the command tags, which say how many rows a statement has changed.
 
 use std::collections::{HashMap, VecDeque};
 use std::fmt;
@@ -36,7 +37,7 @@ const INT8: u32 = 20;
 const TEXT: u32 = 25;
 const BYTEA_ARRAY: u32 = 1001;
 
-/// So many bytes are read from the socket at once.
+/// How many bytes are read from the socket at once.
 const READ: usize = 1 << 16;
 
 /// No message of a server is longer.
@@ -45,7 +46,7 @@ const LONGEST: u32 = 1 << 30;
 /// The rows of an answer do not take more memory than this: a page and one long value.
 const LONGEST_ANSWER: usize = 2 << 30;
 
-/// When nothing more can be sent for so long, it is looked whether answers have come.
+/// When nothing more can be sent for this long, the connection checks whether answers have come.
 const CONGESTED: Duration = Duration::from_millis(10);
 
 /// No read waits for less.
@@ -100,7 +101,7 @@ impl Parameter<'_> {
     }
 }
 
-/// The columns of a row, without those that are null. No statement asks for more than two.
+/// The columns of a row that are not null. No statement asks for more than two columns.
 #[derive(Debug, Default)]
 pub(crate) struct Row {
     columns: [Bytes; 2],
@@ -123,7 +124,7 @@ impl Row {
         Ok(row)
     }
 
-    /// The two columns of a row that has so many.
+    /// Both columns, if the row has two.
     pub(crate) fn into_pair(self) -> Result<[Bytes; 2], Self> {
         if self.count == 2 { Ok(self.columns) } else { Err(self) }
     }
@@ -141,9 +142,10 @@ impl Deref for Row {
 #[derive(Debug, Default)]
 pub(crate) struct Answer {
     pub(crate) rows: Vec<Row>,
-    /// What was done, as the server says it.
+    /// The command tag: what the server has done.
     pub(crate) tag: String,
-    /// The server warned that the commit may be lost with the server, because nobody has waited for its replica.
+    /// The server warned that the commit may be lost with the server, because the commit did not
+    /// wait for the replica.
     pub(crate) is_only_local: bool,
 }
 
@@ -155,7 +157,7 @@ pub(crate) struct Connection {
     /// How long reads of the socket wait.
     patience: Duration,
     input: BytesMut,
-    /// Where bytes are read to before they are known to be so many.
+    /// The buffer into which the socket is read.
     arriving: Box<[u8]>,
     output: BytesMut,
     /// The statements that are prepared, and what the server calls them.
@@ -169,19 +171,19 @@ pub(crate) struct Connection {
     batches: VecDeque<(usize, Request)>,
     /// How long to wait for an answer.
     limit: Duration,
-    /// Something went wrong, so nobody knows what comes next.
+    /// Something went wrong, so it is not known what comes next.
     is_broken: bool,
     /// The server has said that a transaction is open, or has failed.
     status: u8,
-    /// What this connection listens to, and nobody has taken yet.
+    /// The notifications that have come and were not taken yet.
     notified: VecDeque<String>,
     server: Server,
-    /// It said when the user logged in that it repeats what another one writes.
+    /// The server said, when the user logged in, that it is a standby.
     is_standby: bool,
     /// How many statements of the last batch with an error came before the one that has failed.
     failed_at: usize,
     counts: Arc<ServerCounts>,
-    /// What the store and the host are called.
+    /// The names of the store and of the host.
     store: String,
     host: String,
 }
@@ -233,7 +235,7 @@ impl Connection {
         Ok(connection)
     }
 
-    /// All of it takes place until then: a server can talk without end.
+    /// All of it must be done by `until`, because a server could send messages without end.
     fn log_in(&mut self, address: &Address, host: &Host, until: Instant) -> Result<(), Failure> {
         let parameters = [
             ("user", &address.user[..]),
@@ -302,7 +304,7 @@ impl Connection {
         self.server
     }
 
-    /// Whether the server repeated what another one writes when the user logged in.
+    /// Whether the server was a standby when the user logged in.
     pub(crate) fn is_standby(&self) -> bool {
         self.is_standby
     }
@@ -317,12 +319,12 @@ impl Connection {
         self.limit = limit;
     }
 
-    /// Whether no more can be done with it.
+    /// Whether the connection cannot be used any more.
     pub(crate) fn is_broken(&self) -> bool {
         self.is_broken
     }
 
-    /// Nothing more can be done with it.
+    /// Marks the connection as unusable.
     pub(crate) fn give_up(&mut self) {
         self.is_broken = true;
     }
@@ -386,8 +388,8 @@ impl Connection {
         Ok(())
     }
 
-    /// Sends the batch, which is a request of this kind. If one of its statements fails, the server skips those after
-    /// it.
+    /// Sends the batch, which is a request of this kind. If one of its statements fails, the server
+    /// skips the statements after it.
     pub(crate) fn send_batch(&mut self, kind: &'static str) -> Result<(), Failure> {
         frontend::sync(&mut self.output);
         let request = self.counts.request(kind);
@@ -395,8 +397,8 @@ impl Connection {
         self.send()
     }
 
-    /// Waits for the answers to the oldest batch. The limit counts for each row, and for the end of each statement:
-    /// what else the server says is no answer.
+    /// Waits for the answers to the oldest batch. The limit counts for each row, and for the end of
+    /// each statement. Other messages of the server do not extend it.
     ///
     /// # Errors
     /// The error of the first statement that fails. The connection can still be used then.
@@ -410,7 +412,7 @@ impl Connection {
         answers
     }
 
-    /// Waits for the answers to a batch of so many statements.
+    /// Waits for the answers to a batch of `count` statements.
     fn answers_to(&mut self, count: usize) -> Result<Vec<Answer>, Failure> {
         let mut answers: Vec<Answer> = Vec::with_capacity(count);
         let (mut answer, mut error) = (Answer::default(), None);
@@ -444,7 +446,7 @@ impl Connection {
                 Message::ErrorResponse(body) => {
                     let failed = server_error(body.fields())?;
                     self.is_broken |= failed.ends_connection();
-                    // What was not prepared because of it is prepared again.
+                    // Statements that were not prepared because of it are prepared again.
                     self.forget_statements();
                     if error.is_none() {
                         self.failed_at = answers.len();
@@ -468,7 +470,7 @@ impl Connection {
                     self.notified.push_back(body.message()?.to_owned());
                 }
                 Message::ParameterStatus(_) => {}
-                // Nobody knows what the server has done.
+                // It is not known what the server has done.
                 _ => return Err(self.lost(strange(UNEXPECTED))),
             }
         }
@@ -504,7 +506,7 @@ impl Connection {
         Ok(self.socket.closer()?)
     }
 
-    /// Makes one statement, which is none of a transaction.
+    /// Runs one statement outside of a transaction.
     pub(crate) fn run(
         &mut self,
         statement: Statement<'_>,
@@ -515,8 +517,8 @@ impl Connection {
         self.answers()?.pop().ok_or_else(unexpected)
     }
 
-    /// Frees the names of all statements, because those that were sent after one that failed were not prepared.
-    /// This travels with what is sent next.
+    /// Frees the names of all statements, because statements that were sent after one that failed
+    /// were not prepared. The server is told of this with what is sent next.
     fn forget_statements(&mut self) {
         for (_, name) in self.prepared.drain() {
             // A name is never too long.
@@ -534,8 +536,8 @@ impl Connection {
         sent.map_err(|error| self.lost(error))
     }
 
-    /// Sends what was added. A server that takes no more of it may wait itself, until somebody takes its answers; so they
-    /// are taken meanwhile.
+    /// Sends what was added. A server that takes no more of it may itself be waiting until its
+    /// answers are taken; so this takes answers meanwhile.
     fn send_all(&mut self) -> io::Result<()> {
         if !self.is_of_this_process() {
             return Err(io::Error::other(FORKED));
@@ -629,7 +631,7 @@ impl Connection {
 
 impl Drop for Connection {
     fn drop(&mut self) {
-        // The session is that of the process which has made the connection.
+        // The session belongs to the process that has made the connection.
         if !self.is_broken && self.is_of_this_process() {
             self.output.clear();
             frontend::terminate(&mut self.output);
@@ -640,7 +642,7 @@ impl Drop for Connection {
 }
 
 const FORKED: &str = "this process was forked from the one that has made the connection";
-const UNEXPECTED: &str = "the server has sent a message that nobody expects here";
+const UNEXPECTED: &str = "the server has sent an unexpected message";
 
 fn unexpected() -> Failure {
     Failure::other(UNEXPECTED)
@@ -651,7 +653,7 @@ fn strange(what: &'static str) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, what)
 }
 
-/// Whether nothing has gone wrong, but the time is over.
+/// Whether the error says only that the time is over.
 fn is_pause(error: &io::Error) -> bool {
     use io::ErrorKind::{Interrupted, TimedOut, WouldBlock};
     matches!(error.kind(), Interrupted | TimedOut | WouldBlock)
@@ -664,7 +666,7 @@ fn server_error(mut fields: ErrorFields<'_>) -> io::Result<ServerError> {
         match field.type_() {
             b'C' => error.code = value,
             b'M' => error.message = value,
-            // Some who stand before a server send only this one, which others translate.
+            // Some proxies send only this field, which a server may translate.
             b'S' if error.severity.is_empty() => error.severity = value,
             b'V' => error.severity = value,
             b'D' => error.detail = value,

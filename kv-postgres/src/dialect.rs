@@ -10,7 +10,8 @@ pub(crate) enum Server {
 }
 
 impl Server {
-    /// What a parameter shows that the server sends when a user logs in. `None` if it shows nothing.
+    /// The server that a parameter shows, which is sent when a user logs in. `None` if it shows
+    /// nothing.
     pub(crate) fn shown_by(name: &str, value: &str) -> Option<Server> {
         match name {
             "crdb_version" => Some(Server::Cockroach),
@@ -19,7 +20,7 @@ impl Server {
         }
     }
 
-    /// What is spoken with it if nobody says.
+    /// The dialect for this server, if none is set.
     pub(crate) fn dialect(self) -> Dialect {
         match self {
             Server::Postgres => Dialect::Postgres,
@@ -28,7 +29,7 @@ impl Server {
     }
 }
 
-/// What is asked of a server.
+/// The SQL that a server is asked in.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Dialect {
     /// All that PostgreSQL has.
@@ -39,10 +40,11 @@ pub(crate) enum Dialect {
 }
 
 impl Dialect {
-    /// What each session sets. A table of a few rows would be read as a whole, which would make each transaction
-    /// conflict with each other one. What that makes seem costly is not worth being compiled. The locks of a program
-    /// whose machine is gone are free after 20 seconds, also in the middle of a batch of statements, where no time limit
-    /// of the server counts.
+    /// What each session sets. Sequential scans, bitmap scans and sorts are off. Otherwise a table
+    /// of a few rows would be read as a whole, and each transaction would conflict with each other
+    /// one. The plans that remain seem costly to the server, and it would compile them; so that is
+    /// off too. The locks of a program whose machine is gone are free after 20 seconds, also in the
+    /// middle of a batch of statements, where no time limit of the server counts.
     pub(crate) fn settings(self) -> &'static [&'static str] {
         match self {
             Dialect::Postgres => &[

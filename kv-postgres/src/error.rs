@@ -113,7 +113,7 @@ impl ServerError {
                  owner makes them by opening the store first",
             ),
             (_, "3F000") => open("the schema must be there: CREATE SCHEMA makes it"),
-            (_, "42P01") => open("has somebody dropped it? opening the store creates it"),
+            (_, "42P01") => open("perhaps it was dropped; opening the store creates it"),
             (_, "26000" | "42P05") => open(
                 "a pooler that gives each transaction another connection, such as PgBouncer, seems to stand between: \
                  write pooling=transaction in the URL (PostgresBuilder::transaction_pooling), let the pooler give each \
@@ -130,7 +130,7 @@ impl ServerError {
 /// Why something was not done.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Failure {
-    /// The connection is lost, or nobody answers.
+    /// The connection is lost, or no server answers.
     #[error("the connection to the server is lost: {}", WithCauses(.0))]
     Lost(io::Error),
     #[error(transparent)]
@@ -200,17 +200,17 @@ impl Failure {
         }
     }
 
-    /// Whether there is no host of the name in the URL.
+    /// Whether no host has the name in the URL.
     pub(crate) fn is_unknown_host(&self) -> bool {
         matches!(self, Failure::Lost(error) if ServerHost::is_unknown(error))
     }
 
-    /// Whether somebody else has just made what was to be made.
+    /// Whether another program has just made what was to be made.
     pub(crate) fn is_second(&self) -> bool {
         ["23505", "42710", "42P07"].into_iter().any(|code| self.is_of(code))
     }
 
-    /// Whether the server has said nothing for as long as it was waited for.
+    /// Whether the time to wait is over without a word from the server.
     pub(crate) fn is_silence(&self) -> bool {
         matches!(self, Failure::Lost(error) if error.kind() == io::ErrorKind::TimedOut)
     }

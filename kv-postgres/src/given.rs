@@ -1,4 +1,4 @@
-//! Parameters that have a meaning together: those of the hosts, and those of encryption.
+//! Parameters that have a meaning together: for the hosts, and for encryption.
 
 use std::ffi::OsString;
 use std::net::Ipv6Addr;
@@ -49,13 +49,13 @@ impl Variables<'_> {
 }
 
 impl Given {
-    /// Whether the hosts of a URL have a name. A port alone is one of the host that is meant if none is named.
+    /// Whether the hosts of a URL have a name. A port alone belongs to the default host.
     pub(crate) fn names_host(hosts: &str) -> bool {
         let is_port = |port: &str| !port.contains([',', ':']);
         !hosts.is_empty() && !hosts.strip_prefix(':').is_some_and(is_port)
     }
 
-    /// The hosts: those of the URL, or of `PGHOST`.
+    /// The hosts of the URL, or of `PGHOST`.
     pub(crate) fn hosts(
         &self,
         hosts: &str,
@@ -78,7 +78,8 @@ impl Given {
         if Given::names_host(hosts) {
             return hosts.split(',').map(|host| of_url(host, &port)).collect();
         }
-        // They would name another host than the one below, and not to look at them would open that one.
+        // They name another host than the code below would use. To ignore them would open the wrong
+        // one.
         for unread in ["PGSERVICE", "PGHOSTADDR"] {
             if environment.value(unread).is_some() {
                 return Err(format!(

@@ -9,8 +9,8 @@
 //! # Ok::<(), permazen_kv::KvError>(())
 //! ```
 //!
-//! The table is the one that Permazen for Java has on SQL databases: `kv_key` and `kv_value`, both `BYTEA`. All who
-//! write to it must use serializable transactions.
+//! The table is the one that Permazen for Java has on SQL databases: `kv_key` and `kv_value`, both
+//! `BYTEA`. All programs that write to it must use serializable transactions.
 //!
 //! A store has up to 16 connections. Each transaction takes one with its first question, and gives it back at its end.
 //! All of it works on plain threads, and blocks; from async code, call it in a thread that may block
@@ -18,10 +18,11 @@
 //!
 //! # Lost connections
 //!
-//! A commit that writes has a random token with it. If no answer to it comes, the store connects again and inserts the
-//! token itself. If it is there, the commit took place. If it was not, the commit can never take place any
-//! more, and the error is retryable. If nobody can be asked, the error is
-//! [`OutcomeUnknown`](permazen_kv::KvError::OutcomeUnknown). Tokens are removed after an hour.
+//! A commit that writes has a random token with it. If no answer to it comes, the store connects
+//! again and inserts the token itself. If it is there, the commit took place. If it was not, the
+//! commit can never take place any more, and the error is retryable. If no server can be asked, the
+//! error is [`OutcomeUnknown`](permazen_kv::KvError::OutcomeUnknown). Tokens are removed after an
+//! hour.
 //!
 //! # What can be in a URL
 //!

@@ -93,8 +93,9 @@ fn check_private(_file: &Path) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Refuses a key of this program that others can read. The group may read one that belongs to the administrator, as
-/// the programs of the server allow it. A file that is not there is left to those who read it.
+/// Refuses a key of this program that others can read. The group may read one that belongs to the
+/// administrator, as the programs of the server allow it. If there is no such file, the code that
+/// reads it reports that.
 #[cfg(unix)]
 pub(crate) fn check_own_key(file: &Path) -> Result<(), Failure> {
     use std::os::unix::fs::MetadataExt;

@@ -1,4 +1,4 @@
-//! Connections that transactions take turns with.
+//! Connections that transactions share, one transaction at a time.
 
 use std::path::PathBuf;
 use std::sync::atomic::AtomicUsize;
@@ -14,14 +14,15 @@ use crate::dialect::{Dialect, Server};
 use crate::error::{Failure, ServerError};
 use crate::sql::{CLOCK, ROLL_BACK, Statements, TOKEN_MINUTES};
 
-/// A connection that has not said the time for so long is asked for it. So it is known that it works, and the time of a
-/// connection that is always in use does not become old.
+/// A connection over which the server has not told its time for this long is asked for it. This
+/// shows that it still works, and the known time does not become old on a connection that is always
+/// in use.
 const DOUBTFUL: Duration = Duration::from_secs(30);
 
 /// How often each process removes old tokens.
 const SWEEP: Duration = Duration::from_secs(600);
 
-/// An attempt to connect gets so much time, also if there is none left for another one.
+/// The time for an attempt to connect, even if less is left for the wait as a whole.
 pub(crate) const ATTEMPT: Duration = Duration::from_secs(3);
 
 /// A connection, and when its server was last heard.
@@ -34,7 +35,7 @@ pub(crate) struct Checked {
     heard: Instant,
     /// When it was made.
     born: Instant,
-    /// All of an age end together when their server is gone.
+    /// All connections of an age end together when their server is gone.
     pub(crate) age: u64,
 }
 
@@ -51,8 +52,8 @@ pub(crate) struct Pool {
     state: Mutex<State>,
     freed: Condvar,
     counts: Arc<ServerCounts>,
-    /// Pages of up to so many pairs are asked for without counting their bytes. It becomes less when values turn up
-    /// that are too long for that.
+    /// Pages of up to this many pairs are asked for without counting their bytes. It becomes less
+    /// when values turn up that are too long for that.
     pub(crate) uncounted: AtomicUsize,
 }
 
@@ -169,7 +170,8 @@ impl Pool {
             let waiting = waiting.get_or_insert_with(|| self.counts.wait());
             if left.is_zero() {
                 waiting.is_in_vain();
-                // To run a transaction again within which this one was begun would make this one wait as long again.
+                // If a transaction within which this one was begun ran again, this one would wait
+                // as long again.
                 note_wait_in_vain();
                 let most = self.most;
                 return Err(KvError::Retry(format!(
@@ -182,8 +184,8 @@ impl Pool {
         }
     }
 
-    /// A connection for somebody who can do without it, at once or not at all: half of all are kept for those who
-    /// cannot.
+    /// A connection for a caller that can do without it, at once or not at all. Half of all
+    /// connections are kept for callers that cannot.
     pub(crate) fn take_spare(&self) -> Option<Checked> {
         let mut state = self.lock();
         let in_use = state.count.saturating_sub(state.idle.len());
@@ -211,11 +213,11 @@ impl Pool {
         if is_ready.is_ok() && !idle.connection.is_broken() {
             return Some(idle);
         }
-        tracing::debug!(server = %self.address, "a connection was lost while nobody used it");
+        tracing::debug!(server = %self.address, "an idle connection was lost");
         let age = idle.age;
         drop(idle);
         self.leave();
-        // The others would be waited for as long, one after the other.
+        // The other idle connections would each take as long, one after the other.
         if is_ready.is_err_and(|failure| failure.is_silence()) {
             self.forget_server(age);
         }
@@ -229,8 +231,8 @@ impl Pool {
 
     fn prepare(&self, idle: &mut Checked) -> Result<(), Failure> {
         idle.connection.set_limit(ATTEMPT.min(self.limit));
-        // The answers that nobody has awaited, and that to the end of the transaction before. What a transaction was
-        // refused does not matter to the next one.
+        // The answers that were not awaited, and the answer to the end of the transaction before.
+        // An error of that transaction does not matter to the next one.
         while idle.connection.is_waiting() {
             match idle.connection.answers() {
                 Err(Failure::Server(_)) if !idle.connection.is_broken() => {}
@@ -266,7 +268,8 @@ impl Pool {
         let longest = longest.unwrap_or(Duration::MAX);
         let mut pauses = Pauses::new();
         let mut failure = None;
-        // A host that does not answer must leave time for the others. Each time round, it gets more.
+        // A host that does not answer must leave time for the others. In each round, it gets more
+        // time.
         let is_alone = self.address.hosts.len() == 1;
         let mut attempt = if is_alone { self.limit } else { ATTEMPT };
         loop {
@@ -309,7 +312,7 @@ impl Pool {
                         let what = format!("cannot connect to {host}");
                         unknown += usize::from(error.is_unknown_host());
                         let error = match error {
-                            // There was none that could be lost.
+                            // There was no connection that could be lost.
                             Failure::Lost(error) => KvError::Retry(format!("{what}: {error}")),
                             error => error.to_kv(&what, &self.path()),
                         };
@@ -321,7 +324,8 @@ impl Pool {
                     }
                 }
             }
-            // Who has just written the URL need not wait for a host that somebody may add.
+            // The user may have just written a wrong URL, so the store does not wait until such a
+            // host is added.
             if unknown == self.address.hosts.len()
                 && self.lock().answered.is_none()
                 && let Some(failure) = &failure
@@ -358,8 +362,8 @@ impl Pool {
         self.freed.notify_one();
     }
 
-    /// Ends all connections of this age that nobody uses, because their server is gone. The next one is asked first
-    /// then, however many notice it.
+    /// Ends all idle connections of this age, because their server is gone. From then on the next
+    /// host is asked first; however many transactions notice it, the host changes once.
     pub(crate) fn forget_server(&self, age: u64) {
         let mut state = self.lock();
         if state.age != age {
@@ -375,7 +379,8 @@ impl Pool {
     }
 
     /// Notes that a host has said nothing to a transaction that has a connection of this age.
-    /// Whether to run it again is in vain: there is no other host, or that one says nothing either.
+    /// Returns whether it would be in vain to run the transaction again: because there is no other
+    /// host, or another one has said nothing either.
     pub(crate) fn note_silence(&self, age: u64) -> bool {
         let mut state = self.lock();
         // Others may have noticed the same.
@@ -408,7 +413,7 @@ fn statements_of(address: &Address, dialect: Dialect, server: Server) -> Stateme
     Statements::new(address.schema.as_deref(), &address.table, dialect, server)
 }
 
-/// What a standby says to those who write.
+/// What a standby says to a transaction that writes.
 fn standby() -> ServerError {
     let message = "it is a standby".to_owned();
     ServerError { code: "25006".to_owned(), message, ..ServerError::default() }
@@ -450,7 +455,7 @@ mod tests {
         Some(Pool::new(Address::parse(&url).unwrap(), 1, WAIT).unwrap())
     }
 
-    /// It is what the age of a token is judged by.
+    /// The age of a token is judged by it.
     #[test]
     fn a_connection_that_is_always_in_use_knows_the_time() {
         let Some((pool, mut checked)) = pool() else { return };
@@ -468,7 +473,7 @@ mod tests {
             number(connection.run(id, &[]).unwrap().rows[0].first()).unwrap()
         };
         let first = id(connection);
-        // Nobody awaits the answers.
+        // The answers are not awaited.
         connection.add(BEGIN, &[]).unwrap();
         connection.add(Statement { name: "", sql: "SELECT 1 / 0" }, &[]).unwrap();
         connection.send_batch("test").unwrap();
@@ -491,7 +496,7 @@ mod tests {
 
     /// Each of the others would be waited for as long.
     #[test]
-    fn one_connection_that_says_nothing_ends_all_that_nobody_uses() {
+    fn one_connection_that_says_nothing_ends_all_idle_ones() {
         let Some(server) = Postgres::shared() else { return };
         if server.port() == 0 {
             return;

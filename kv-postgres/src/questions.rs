@@ -11,11 +11,11 @@ use crate::dialect::Dialect;
 use crate::error::Failure;
 use crate::pool::Pool;
 
-/// So many bytes may keep the buffer that they came in.
+/// From this many bytes on, pairs may keep the buffer that they came in.
 const WORTH_A_BUFFER: usize = 1 << 15;
 
-/// A page is asked for without counting its bytes, as long as no value turns out to be long. All answers to a request
-/// then have at most so many bytes of values.
+/// A page is asked for without counting its bytes, as long as no value turns out to be long. All
+/// answers to a request then have at most this many bytes of values.
 const AT_ONCE: usize = 64 << 20;
 
 type Done<T> = Result<T, Failure>;
@@ -23,7 +23,7 @@ type Done<T> = Result<T, Failure>;
 /// The questions of one request, and which statements ask them.
 pub(crate) struct Questions {
     reads: Vec<RangeRead>,
-    /// Of each, how it is asked.
+    /// How each of them is asked.
     ways: Vec<Way>,
     /// Which of them one statement asks, in the order of their ranges.
     together: Vec<usize>,
@@ -32,7 +32,7 @@ pub(crate) struct Questions {
 /// How a question is asked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Way {
-    /// With a statement of its own, of whose pairs all values come.
+    /// With a statement of its own. All values come.
     Alone,
     /// With a statement of its own; a long value does not come.
     Short,
@@ -85,7 +85,8 @@ impl Questions {
         Ok(questions)
     }
 
-    /// Lets one statement ask what it can. A server takes a third of the time for that.
+    /// Joins questions in one statement, where that is possible. A server takes a third of the time
+    /// for that.
     fn join(&mut self) {
         let Some(pairs) = self.reads.iter().map(|read| read.pairs).max() else { return };
         let fits = |at: &usize| {
@@ -97,7 +98,7 @@ impl Questions {
         };
         let mut together: Vec<usize> = (0..self.reads.len()).filter(fits).collect();
         together.sort_by(|one, other| self.reads[*one].min.cmp(&self.reads[*other].min));
-        // A pair belongs to one of them.
+        // The ranges must not overlap, so that a pair belongs to one of them.
         let mut end: &[u8] = &[];
         together.retain(|&at| {
             let read = &self.reads[at];
@@ -137,12 +138,12 @@ impl Questions {
                 let count = rows.as_slice().iter().take_while(is_of_it).count();
                 let left = rows.len() - count;
                 pages[at] = page(pool, read, self.ways[at], rows.by_ref().take(count))?;
-                // What comes after a long value is asked for again.
+                // The pairs after a long value are asked for again.
                 let skipped = rows.len() - left;
                 rows.by_ref().take(skipped).for_each(drop);
             }
             if rows.next().is_some() {
-                return Err(Failure::other("the server has sent a pair that nobody has asked for"));
+                return Err(Failure::other("the server has sent a pair that was not asked for"));
             }
         }
         for (at, read) in self.reads.iter().enumerate() {
@@ -222,16 +223,17 @@ fn page(
                     Direction::Forward => *last < key,
                     Direction::Reverse => *last > key,
                 });
-                // Whoever asks on after such a key would come to no end.
+                // If the scan continued after such a key, it would not come to an end.
                 if !is_next || !span.contains(&key) {
                     return Err(Failure::other(
-                        "the server has sent a pair that nobody has asked for",
+                        "the server has sent a pair that was not asked for",
                     ));
                 }
                 bytes += key.len() + value.len();
                 pairs.push((key, value));
             }
-            // A long value has not come. From now on, nobody asks for so many without the care that such values need.
+            // A long value has not come. From now on, fewer pairs are asked for without counting
+            // their bytes.
             Err(row) if row.len() == 1 && way.leaves_out_long_values() => {
                 pool.uncounted.fetch_min(read.pairs / 2, Ordering::Relaxed);
                 is_whole = false;
@@ -245,7 +247,8 @@ fn page(
     Ok(RangePage { pairs, is_last })
 }
 
-/// Lets these pairs keep so many bytes of memory, and nothing of the buffers that they came in.
+/// Copies these pairs to new memory of `bytes` bytes, so that the buffers that they came in are
+/// freed.
 fn move_out(pages: &mut [RangePage], bytes: usize) {
     let mut all = Vec::with_capacity(bytes);
     for (key, value) in pages.iter().flat_map(|page| &page.pairs) {

@@ -23,10 +23,10 @@ use crate::watches::describe;
 
 type Done<T> = std::result::Result<T, Failure>;
 
-/// So many statements begin a transaction that waits for certainty.
+/// How many statements begin a transaction that waits for certainty.
 const CERTAIN_STATEMENTS: usize = 4;
 
-/// One statement writes at most so many bytes.
+/// One statement writes at most this many bytes.
 const PORTION: usize = 4 << 20;
 
 /// A transaction, from its first question on.
@@ -36,14 +36,15 @@ pub(crate) struct PostgresSession {
     held: Option<Checked>,
     read_only: bool,
     wait: Duration,
-    /// How many answers of each request come before those to its questions, and what was asked.
+    /// For each request, how many answers come before the answers to its questions; and what was
+    /// asked.
     asked: VecDeque<(usize, Questions)>,
     /// Its state is one that no conflict can make wrong. It waits for that when it begins.
     is_certain: bool,
     /// The server has been asked to wait for that, and has not answered yet.
     awaits_certainty: bool,
     is_begun: bool,
-    /// Under which name others can read its state.
+    /// The name under which other sessions can read its state.
     exported: Option<String>,
 }
 
@@ -112,7 +113,7 @@ impl PostgresSession {
         failure.to_kv(what, &self.pool.path())
     }
 
-    /// Does something on the connection.
+    /// Calls `act` with the connection.
     fn with<T>(
         &mut self,
         what: &str,
@@ -131,8 +132,8 @@ impl PostgresSession {
         })
     }
 
-    /// Adds the beginning of the transaction to the batch, if it was not sent. Returns how many answers come of
-    /// it.
+    /// Adds the beginning of the transaction to the batch, if it was not sent. Returns how many
+    /// answers it will have.
     fn begin(&mut self) -> Result<usize> {
         if self.is_begun {
             return Ok(0);
@@ -176,7 +177,7 @@ impl PostgresSession {
         let answers = self.with(what, |connection, _| {
             let answers = connection.answers();
             connection.set_limit(limit);
-            // Reads travel with it, and can take too long for reasons of their own.
+            // Reads are in the same batch, and can take too long for reasons of their own.
             awaits_certainty &= connection.failed_at() < certain;
             answers
         });
@@ -192,7 +193,7 @@ impl PostgresSession {
         })
     }
 
-    /// Waits for the answers that nobody has asked for.
+    /// Waits for the answers that were not taken yet.
     fn drain(&mut self) -> Result<()> {
         while self.asked.pop_front().is_some() {
             self.answers("cannot read")?;
@@ -227,7 +228,8 @@ impl Session for PostgresSession {
         self.is_begun
     }
 
-    /// Before the first question, or if it is certain. Waits until no transaction that writes can be in conflict.
+    /// Possible before the first question, or if the transaction is certain. Waits until no
+    /// transaction that writes can be in conflict.
     fn share(&mut self) -> Result<()> {
         if self.is_certain && self.is_begun {
             return self.export();
@@ -266,7 +268,7 @@ impl Session for PostgresSession {
 
     fn commit(mut self: Box<Self>, changes: Changes) -> Result<()> {
         if self.is_certain && changes.is_empty() {
-            // The connection is given back, and nobody waits for the end.
+            // The connection is given back, and the end is not awaited.
             return Ok(());
         }
         self.begin()?;
@@ -286,7 +288,7 @@ impl Session for PostgresSession {
         };
         let server_time = held.server_time;
         let (connection, pool) = (&mut held.connection, &*self.pool);
-        // Who waits for others only shortly does not want to be left without the outcome.
+        // A short wait for other transactions should not mean a short wait for the outcome.
         connection.set_limit(self.wait.max(pool.limit()));
         let mut send = || {
             if pool.dialect == Dialect::Portable {
@@ -353,7 +355,8 @@ impl Drop for PostgresSession {
     }
 }
 
-/// Adds what each transaction sets where a connection keeps nothing. Returns how many answers come of it.
+/// Adds what each transaction sets where a connection keeps nothing. Returns how many answers it
+/// will have.
 fn add_settings(connection: &mut Connection, pool: &Pool) -> Done<usize> {
     let settings = pool.settings_of_transaction();
     settings.iter().try_for_each(|sql| connection.add(Statement { name: "", sql }, &[]))?;
@@ -364,7 +367,7 @@ fn add_settings(connection: &mut Connection, pool: &Pool) -> Done<usize> {
 fn write(connection: &mut Connection, pool: &Pool, changes: &Changes) -> Done<()> {
     let (statements, writes) = (&pool.statements, &changes.writes);
     let is_removed = |key: &[u8]| writes.removes.contains(key);
-    // To insert costs the server half as much as to put.
+    // An insert costs the server half as much as a put.
     let new = NewKeys::of(&changes.absent);
     let is_new = |key: &[u8]| new.are_in(key) && !is_removed(key);
     let pairs = writes.puts.iter().map(|(key, value)| (&key[..], &value[..]));
@@ -448,8 +451,8 @@ fn portions<'p>(
     })
 }
 
-/// Finds out whether a commit took place of which no answer came: whoever inserts its token second is too late. Can be
-/// asked again and again.
+/// Finds out whether a commit without an answer took place. This inserts the token of the commit,
+/// as the commit itself does; the second of the two comes too late. Can be asked again and again.
 fn ask_what_became(
     pool: &Pool,
     wait: Duration,
@@ -468,14 +471,15 @@ fn ask_what_became(
         checked.connection.set_limit(left.max(Duration::from_millis(100)).min(pool.limit()));
         match insert_token(pool, &mut checked.connection, token) {
             Ok((true, _)) => return Ok(()),
-            // Then others may have removed the token meanwhile.
+            // Then a sweep may have removed the token meanwhile.
             Ok((false, now)) if now - server_time > TOKEN_MINUTES * 60_000 / 2 => {
                 return Err(unknown("and too much time has passed to find out"));
             }
             Ok((false, _)) => {
                 return Err(KvError::Retry(format!("{lost}, and the commit did not take place")));
             }
-            // This one cannot say, as a standby cannot. Another one may, or the same one soon.
+            // This server cannot say, for example because it is a standby. Another one may, or the
+            // same one soon.
             Err(_) if Instant::now() < until => {
                 let age = checked.age;
                 drop(checked);

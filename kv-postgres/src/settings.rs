@@ -1,4 +1,5 @@
-//! Settings of the server that lose commits, or make transactions run again which have nothing in common.
+//! Settings of the server that lose commits, or that make transactions conflict which have nothing
+//! in common.
 
 use permazen_kv::{Warning, WarningKind};
 
@@ -89,7 +90,7 @@ pub(crate) fn warnings(connection: &mut Connection) -> Result<Vec<Warning>, Fail
 }
 
 fn judge(of_transaction: i64, of_table: i64) -> Option<String> {
-    // A negative one is by how much the other is divided.
+    // If it is negative, the other setting is divided by it.
     let locks = match of_table {
         ..0 => of_transaction / of_table.saturating_neg(),
         _ => of_table,
@@ -98,7 +99,7 @@ fn judge(of_transaction: i64, of_table: i64) -> Option<String> {
         return None;
     }
     Some(format!(
-        "a transaction that reads more than {locks} pairs conflicts with all who write, because the server then locks the \
+        "a transaction that reads more than {locks} pairs conflicts with all that write, because the server then locks the \
          whole table (max_pred_locks_per_transaction = {of_transaction}, max_pred_locks_per_relation = \
          {of_table}): set max_pred_locks_per_transaction = {LOCKS} or more in postgresql.conf, leave \
          max_pred_locks_per_relation at -2, and start the server again"

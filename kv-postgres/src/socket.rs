@@ -1,4 +1,4 @@
-//! What a connection goes through: TCP, encrypted or not, or a socket of the file system.
+//! The socket of a connection: TCP, encrypted or not, or a socket of the file system.
 
 use std::io::{self, Read, Write};
 use std::net::{Shutdown, TcpStream};

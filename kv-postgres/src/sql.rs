@@ -54,15 +54,16 @@ fn literal(text: &str) -> String {
 }
 
 impl Statements {
-    /// Those of a table of a schema, or of the one where the server finds the table.
+    /// The statements of a table in a schema; without a schema, the server looks for the table.
     pub(crate) fn new(schema: Option<&str>, table: &str, dialect: Dialect, server: Server) -> Self {
         let name = literal(table);
         let (within, schemas) = match schema {
             Some(schema) => (format!("{}.", quoted(schema)), format!("= {}", literal(schema))),
             None => (String::new(), "= ANY(current_schemas(false))".to_owned()),
         };
-        // Without the schema, because a store that says it and one for which the server finds it may have the same
-        // table. Stores on tables of one name in several schemas only wake each other for nothing.
+        // Without the schema, because a store that names the schema and a store for which the
+        // server finds it may have the same table. Stores on tables with one name in several
+        // schemas wake each other for nothing, which does no harm.
         let channel = format!("{table}_watch");
         let tokens = format!("{within}{}", quoted(&format!("{table}_commit")));
         let table = format!("{within}{}", quoted(table));
@@ -134,8 +135,9 @@ impl Statements {
             token: format!(
                 r#"INSERT INTO {tokens} ("token", "at") VALUES ($1, clock_timestamp())"#
             ),
-            // Who asks leaves a mark, for the answer can be lost, and then the question comes again. It changes the row in
-            // vain, so that its own commit makes the answer durable.
+            // The question leaves a mark, because its answer can be lost, and then it is asked
+            // again. It updates the row without a change, so that its own commit makes the answer
+            // durable.
             ask: format!(
                 r#"INSERT INTO {tokens} AS "there" ("token", "at", "asked") VALUES ($1, clock_timestamp(), true) ON CONFLICT ("token") DO UPDATE SET "at" = "there"."at" RETURNING "asked"::int::int8"#
             ),
@@ -201,7 +203,7 @@ impl Statements {
         Statement { name: "token", sql: &self.token }
     }
 
-    /// Whether the token is there because somebody asked, and not because of the commit.
+    /// Whether the token is there because a store asked for it, and not because of the commit.
     pub(crate) fn ask(&self) -> Statement<'_> {
         Statement { name: "ask", sql: &self.ask }
     }
@@ -210,7 +212,7 @@ impl Statements {
         Statement { name: "listen", sql: &self.listen }
     }
 
-    /// Tells those who listen what was changed, once it is committed.
+    /// Tells the stores that listen what was changed, once it is committed.
     pub(crate) fn notify(&self) -> Statement<'_> {
         Statement { name: "notify", sql: &self.notify }
     }

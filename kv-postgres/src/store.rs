@@ -28,7 +28,7 @@ const MAX_VALUE: usize = 1_000 << 20;
 /// How long to wait for a server, a connection, or an answer.
 const WAIT: Duration = Duration::from_secs(30);
 
-/// Nobody waits longer than this, whatever was asked for.
+/// No wait is longer than this, whatever was asked for.
 const LONGEST_WAIT: Duration = Duration::from_secs(30 * 24 * 60 * 60);
 
 /// How many connections a store has.
@@ -126,10 +126,11 @@ impl PostgresBuilder {
     /// Whether keys can be watched; off unless set. The same as `watches=on` in the URL, which
     /// counts more.
     ///
-    /// Each commit then notifies what it has changed, which makes the commits of the whole server take turns. All
-    /// who write to the table must have it on: nobody learns of what others commit. With the first watch, the
-    /// store takes one more connection, which listens. If that is lost, all watches end as if their keys had been
-    /// written. So they do after a commit whose keys do not fit into a notification of 8,000 bytes.
+    /// Each commit then notifies what it has changed, which makes the commits of the whole server
+    /// take turns. All programs that write to the table must have it on: a commit of a program
+    /// without it ends no watch. With the first watch, the store takes one more connection, which
+    /// listens. If that is lost, all watches end as if their keys had been written. So they do
+    /// after a commit whose keys do not fit into a notification of 8,000 bytes.
     ///
     /// ```no_run
     /// use permazen_kv::{KvDatabase, TxOptions};
@@ -189,7 +190,7 @@ impl PostgresBuilder {
         self.setting("pooling", if pooled { "transaction" } else { "session" })
     }
 
-    /// What is opened with a URL in an environment.
+    /// The address that is opened with a URL in an environment.
     pub(crate) fn address(
         &self,
         url: &str,
@@ -237,7 +238,7 @@ fn check_options(pool: &Pool) -> Result<()> {
     if address.watches && address.pooled {
         return Err(KvError::Open {
             path: pool.path().into(),
-            reason: "watches=on is not possible with pooling=transaction, for who listens needs a connection of its own: \
+            reason: "watches=on is not possible with pooling=transaction, because listening needs a connection of its own: \
                      leave one of them out, or connect to the server itself"
                 .into(),
         });
@@ -263,10 +264,11 @@ impl PostgresStore {
         PostgresBuilder::default().open(url)
     }
 
-    /// What should be set otherwise on the server, with what happens otherwise and the values that are recommended;
-    /// empty if all is well. Looked at when the store was opened, which also logs it as warnings of `tracing`.
-    /// Free. With `warnings=off` in the URL, nothing is looked at: for servers whose storage makes it right, such as
-    /// those that keep their pages elsewhere than in files.
+    /// Which settings of the server should be changed, with what may happen otherwise and the
+    /// values that are recommended; empty if all is well. They were checked when the store was
+    /// opened, which also logged them as warnings of `tracing`. Free. With `warnings=off` in the
+    /// URL, nothing is checked: for servers whose storage is safe all the same, such as servers
+    /// that do not keep their pages in files.
     ///
     /// ```no_run
     /// use permazen_kv::WarningKind;
@@ -336,7 +338,7 @@ impl Engine for Postgres {
 
     fn capabilities(&self) -> Capabilities {
         let mut offered = Capabilities::none();
-        // CockroachDB is serializable, but not strictly. Of YugabyteDB nobody has measured it.
+        // CockroachDB is serializable, but not strictly. YugabyteDB was not measured.
         offered.serializable = self.pool.server == Server::Postgres;
         offered.concurrent_writers = true;
         (offered.coarse_conflicts, offered.reorders_commits) = (true, true);

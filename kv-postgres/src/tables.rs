@@ -7,7 +7,7 @@ use crate::dialect::Server;
 use crate::error::Failure;
 use crate::pool::{Pool, number};
 
-/// So often the tables are made. Another one can be first with each of the two.
+/// How often making the tables is tried. Another program can be first with each of the two tables.
 const ATTEMPTS: usize = 3;
 
 /// Looks whether the tables are there and can be used, and makes them if that is wanted.
@@ -23,9 +23,10 @@ fn look(connection: &mut Connection, pool: &Pool, create: bool) -> Result<(), Fa
         if !create || !matches!(&looked, Err(error) if error.is_of("42P01")) {
             break;
         }
-        // Who creates a table at the same time as somebody else is refused it, and then it is there.
+        // If another program creates the table at the same time, the server refuses one of the two,
+        // and then the table is there.
         let created = run("create", &statements.create_table);
-        // A table of something else gets no tokens beside it.
+        // Beside a table of other software, no table for tokens is made.
         let created = created.and_then(|_| run("look at columns", &statements.look_at_columns));
         let created = created.and_then(|_| run("create tokens", &statements.create_tokens));
         looked = match (run("look again", &statements.look), created) {
@@ -60,7 +61,7 @@ fn explained(error: &Failure, pool: &Pool, create: bool) -> KvError {
         return KvError::NoStore { path, reason };
     }
     if error.is_of("42703") {
-        let why = "a table has not the columns of a store, so name another one with table=NAME in the URL";
+        let why = "a table does not have the columns of a store, so name another one with table=NAME in the URL";
         return KvError::Open { path, reason: format!("{what}: {why}: {error}").into() };
     }
     error.to_kv(what, &path)

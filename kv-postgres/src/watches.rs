@@ -10,13 +10,13 @@ use crate::connection::Connection;
 use crate::pool::{Checked, Pool};
 use crate::sql::CLOCK;
 
-/// If the listener hears nothing for so long, it asks whether the server is still there.
+/// If the listener hears nothing for this long, it asks whether the server is still there.
 const QUIET: Duration = Duration::from_secs(10);
 
 /// A notification has less than 8,000 bytes.
 const MOST: usize = 7_900;
 
-/// That everything may have changed.
+/// The notification that everything may have changed.
 const EVERYTHING: &str = "*";
 
 /// What a server notifies.
@@ -144,7 +144,7 @@ mod tests {
         let mut writes = put(&[]);
         writes.removes.add(KeySpan::new(&[1; 4_000], None));
         assert!(parse(&describe(&writes)).is_none());
-        // So is what nobody understands.
+        // So is any other text.
         for text in ["", "6b", "=6", "=zz", "61-6", "61-63,"] {
             assert!(parse(text).is_none(), "{text}");
         }

@@ -1,5 +1,5 @@
-//! The same transactions as SQL that somebody has written by hand: the same rows are read and written through the same
-//! client, in as few batches.
+//! The same transactions in SQL written by hand: the same rows are read and written through the
+//! same client, in as few batches.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -52,11 +52,11 @@ impl Content {
     }
 }
 
-/// A user who is logged in.
+/// A session of a user.
 pub(crate) struct ByHand {
     connection: Connection,
     sql: Sql,
-    /// Whether each commit bears a token, as those of the store do.
+    /// Whether each commit inserts a token, as a commit of the store does.
     pub(crate) has_tokens: bool,
 }
 
@@ -118,7 +118,8 @@ impl ByHand {
         self.range(id, &max)
     }
 
-    /// Begins, and reads what is said of the schemas, as a program must that others may upgrade.
+    /// Begins, and reads what is recorded of the schemas. A program must do so if other programs
+    /// may upgrade the schemas.
     fn begin(&mut self, reads_only: bool) -> Done<()> {
         self.connection.add(if reads_only { BEGIN_READING } else { BEGIN }, &[])?;
         self.range(META.0, META.1)?;
@@ -168,7 +169,8 @@ impl ByHand {
         Ok(answers[0].rows.len())
     }
 
-    /// The same, where nobody upgrades and the whole transaction is known when it begins: one batch.
+    /// The same for schemas that no program upgrades, where the whole transaction is known when it
+    /// begins: one batch.
     pub(crate) fn load_at_once(&mut self, id: &Id) -> Done<usize> {
         self.connection.add(BEGIN_READING, &[])?;
         self.object(id)?;
@@ -182,7 +184,7 @@ impl ByHand {
         self.commit()
     }
 
-    /// Removes these rows of an object that was read, and puts those.
+    /// Removes some rows of an object that was read, and puts others.
     pub(crate) fn change(&mut self, id: &Id, removed: &[&[u8]], put: &Rows) -> Done<()> {
         self.begin(false)?;
         self.object(id)?;
@@ -215,7 +217,8 @@ impl ByHand {
         Ok(ids.len())
     }
 
-    /// All rows, page by page, the next one under way while one is looked at. Returns how many there are.
+    /// All rows, page by page; the next page is under way while one is counted. Returns how many
+    /// there are.
     pub(crate) fn fetch(&mut self) -> Done<usize> {
         const PAGE: usize = 1 << 14;
         self.connection.add(BEGIN_READING, &[])?;

@@ -12,7 +12,7 @@ use crate::{filled, id, median, open};
 
 const PEOPLE: u32 = 20_000;
 
-/// Turns, each of so many transactions on both sides.
+/// How many turns each side has, and of how many transactions.
 const TURNS: usize = 80;
 const TRANSACTIONS: usize = 20;
 

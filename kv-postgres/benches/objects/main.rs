@@ -1,6 +1,7 @@
-//! What objects cost on a PostgreSQL server, beside SQL that somebody has written by hand, which reads and writes the
-//! same rows in the same transactions: `cargo bench -p permazen-kv-postgres --bench objects`. Prints tables of
-//! medians; what is compared takes turns. Names of tables after `--` print only those: `single`, `workers`, `cpu`, `check`.
+//! What objects cost on a PostgreSQL server, compared with SQL written by hand that reads and writes
+//! the same rows in the same transactions:
+//! `cargo bench -p permazen-kv-postgres --bench objects`. Prints tables of medians; the two sides
+//! take turns. Names of tables after `--` print only those: `single`, `workers`, `cpu`, `check`.
 #![allow(dead_code, unused_imports, unreachable_pub, clippy::unwrap_used, clippy::print_stdout)]
 
 #[path = "../../src/address.rs"]
@@ -60,7 +61,7 @@ fn open(url: &str) -> Permazen {
     Permazen::builder(store).model::<Person>().retry(retry).build().unwrap()
 }
 
-/// A table with so many people.
+/// A table with `count` people.
 fn filled(url: &str, count: u32) -> Vec<Ref<Person>> {
     let db = open(url);
     let mut people = Vec::new();

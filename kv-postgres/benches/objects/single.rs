@@ -18,20 +18,20 @@ struct World<'w> {
     proxy: &'w Proxy,
     people: &'w [Ref<Person>],
     content: &'w Content,
-    /// How many people were used up, by transactions after which their rows are others.
+    /// How many people were used up by transactions that change their rows.
     used: usize,
     /// The prefix of the entries of each person in the index of ages.
     ages: &'w HashMap<Id, Vec<u8>>,
 }
 
 impl World<'_> {
-    /// A person whom nobody has changed, and whom this changes.
+    /// A person that was not changed yet, for a transaction that changes it.
     fn fresh(&mut self) -> Ref<Person> {
         self.used += 1;
         self.people[self.used * 7_919 % HALF]
     }
 
-    /// A person whom nobody ever changes.
+    /// A person that no transaction changes.
     fn kept(&self, number: usize) -> Ref<Person> {
         self.people[HALF + number * 7_919 % HALF]
     }
@@ -156,7 +156,7 @@ fn compare(world: &mut World<'_>, url: &str) {
             what,
             15,
             |world, n| {
-                // The same names and ages as those of objects.
+                // The same names and ages as the objects have.
                 let models = (0..1_000).map(|at| id(world.people[(1_000 * n + at) % HALF]));
                 let rows = models.flat_map(|model| content.like(&model, &new_id(&model)));
                 let mut rows: Rows = rows.collect();

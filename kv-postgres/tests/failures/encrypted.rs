@@ -1,4 +1,4 @@
-//! Connections that are encrypted, to servers that prove who they are.
+//! Connections that are encrypted, to servers that prove their identity.
 
 use std::os::unix::fs::PermissionsExt;
 
@@ -7,7 +7,7 @@ use permazen_kv_postgres::PostgresStore;
 use permazen_test_servers::Postgres;
 
 #[test]
-fn a_server_must_prove_who_it_is() {
+fn a_server_must_prove_its_identity() {
     let Some(server) = Postgres::start_with_certificate(&["fsync=off"]) else { return };
     let wait = std::time::Duration::from_secs(10);
     let open = |host: &str, with: &str| {
@@ -22,30 +22,30 @@ fn a_server_must_prove_who_it_is() {
     store.write(|tx| tx.put(b"key", &value)).unwrap();
     let read = store.read(|tx| Ok(tx.get(b"key")?.unwrap().into_owned())).unwrap();
     assert_eq!(read, value);
-    // Others write while somebody listens.
+    // Another program writes while a watch listens.
     let watching = open("localhost", &format!("{own}&watches=on")).unwrap();
     let watch = watching.begin(&TxOptions::reading()).unwrap().watch(b"key").unwrap();
     watching.write(|tx| tx.put(b"key", b"")).unwrap();
     assert!(watch.wait_timeout(wait).unwrap());
     assert!(open("localhost", "sslmode=require").is_ok());
-    // Whoever its authority has signed for.
+    // Any name is accepted if the authority has signed the certificate.
     assert!(open("127.0.0.1", &format!("{own}&sslmode=verify-ca")).is_ok());
     let error = open("127.0.0.1", "sslmode=verify-ca").unwrap_err();
     assert!(!error.is_retryable() && error.to_string().contains("in sslrootcert"), "{error}");
-    // A name that the certificate does not have, and a certificate that nobody trusts.
+    // A name that the certificate does not have, and a certificate that is not trusted.
     let error = open("127.0.0.1", &own).unwrap_err();
     assert!(!error.is_retryable() && error.to_string().contains("certificate"), "{error}");
     let error = open("localhost", "sslmode=verify-full").unwrap_err();
     assert!(!error.is_retryable() && error.to_string().contains("in sslrootcert"), "{error}");
     let error = open("localhost", "sslrootcert=/does/not/exist").unwrap_err();
     assert!(error.to_string().contains("/does/not/exist"), "{error}");
-    // The server takes nobody without it.
+    // The server accepts no connection without encryption.
     let error = open("localhost", "sslmode=disable").unwrap_err();
     assert!(error.to_string().contains("SQLSTATE 28000"), "{error}");
 }
 
 #[test]
-fn a_program_proves_who_it_is() {
+fn a_program_proves_its_identity() {
     let settings = ["fsync=off", "ssl_ca_file=server.crt"];
     let Some(server) = Postgres::start_with_certificate(&settings) else { return };
     let certificate = server.certificate();
@@ -69,7 +69,7 @@ fn a_program_proves_who_it_is() {
     let store = trusted.setting("sslkey", path("server.key")).open(&url).unwrap();
     store.write(|tx| tx.put(b"key", b"")).unwrap();
 
-    // One of another authority.
+    // A certificate of another authority.
     let own = tempfile::tempdir().unwrap();
     let mut make = std::process::Command::new("openssl");
     make.args(["req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=eve"]);

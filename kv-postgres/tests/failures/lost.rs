@@ -16,7 +16,7 @@ struct World {
 
 impl World {
     fn new(server: &Postgres, wait: Duration) -> Option<World> {
-        // The server of somebody else can be anywhere.
+        // A server that the tests have not started can be anywhere.
         if server.port() == 0 {
             return None;
         }
@@ -103,7 +103,7 @@ fn a_lost_connection_has_a_true_outcome() {
         }
     }
     assert_eq!(world.keys(), expected);
-    // Of some the answer was lost, of some the question.
+    // Some have lost the answer, and some the question.
     assert!(committed > 5 && retried > 20, "{committed} committed, {retried} not");
 }
 
@@ -210,7 +210,7 @@ fn a_standby_is_not_asked_for_ever() {
         let mut tx = store.begin(&TxOptions::writing()).unwrap();
         tx.get(b"key").unwrap();
         tx.put(b"key", b"").unwrap();
-        // Of the commit nothing more is heard, and for a while there is only the standby.
+        // There is no answer to the commit, and for a while there is only the standby.
         proxy.fail(Way::There, 0, fault);
         let done = std::thread::scope(|scope| {
             let done = scope.spawn(|| tx.commit());

@@ -56,7 +56,8 @@ fn kind(error: &KvError) -> &'static str {
 
 /// Each state: what it becomes, and a word of what to do.
 const STATES: [(&str, &str, &str); 33] = [
-    // The connection, or one after somebody who stands between: the store asks what became of the commit.
+    // Errors of the connection, or of a connection behind a proxy: the store asks what became of
+    // the commit.
     ("08000", "retry", "the commit did not take place"),
     ("08001", "retry", "the commit did not take place"),
     ("08003", "retry", "the commit did not take place"),
@@ -74,7 +75,7 @@ const STATES: [(&str, &str, &str); 33] = [
     ("40000", "retry", "must be retried"),
     ("40001", "retry", "must be retried"),
     ("40002", "retry", "must be retried"),
-    // It says that nobody knows. The token of the commit knows.
+    // The server says that the outcome is not known. The token of the commit shows it.
     ("40003", "retry", "the commit did not take place"),
     ("40P01", "retry", "must be retried"),
     ("42501", "open", "needs SELECT, INSERT, UPDATE and DELETE"),
@@ -129,11 +130,11 @@ fn the_end_of_a_commit_is_refused() {
 
 /// 40P01: each of two transactions waits for what the other one has locked.
 #[test]
-fn two_who_wait_for_each_other() {
+fn two_transactions_that_wait_for_each_other() {
     let Some(server) = Postgres::shared().filter(|server| server.port() > 0) else { return };
     let user = format!("waiting{}", std::process::id());
     server.sql(&format!("CREATE ROLE {user} LOGIN SUPERUSER"));
-    // It looks once whether anybody waits for it: after this time.
+    // A transaction that waits checks once, after this time, whether there is a deadlock.
     server.sql(&format!("ALTER ROLE {user} SET deadlock_timeout = '2s'"));
     let url = server.new_table();
     let store = open(&url.replace("test@", &format!("{user}@")));
@@ -163,7 +164,7 @@ fn two_who_wait_for_each_other() {
     assert_eq!(read(b"a").as_deref(), Some(&b"other"[..]));
 }
 
-/// 54000: an index of somebody else takes no value of this length.
+/// 54000: an index that the store has not made takes no value of this length.
 #[test]
 fn a_value_that_an_index_does_not_take() {
     let Some(server) = Postgres::shared().filter(|server| server.port() > 0) else { return };
@@ -186,7 +187,7 @@ fn a_value_that_an_index_does_not_take() {
 
 /// 57P05
 #[test]
-fn a_connection_that_nobody_has_used_for_long() {
+fn a_connection_that_was_idle_for_long() {
     let Some(server) = Postgres::shared().filter(|server| server.port() > 0) else { return };
     let user = format!("idle{}", std::process::id());
     server.sql(&format!("CREATE ROLE {user} LOGIN SUPERUSER"));
@@ -204,7 +205,7 @@ fn a_connection_that_nobody_has_used_for_long() {
     store.write(|tx| tx.put(b"key", b"")).unwrap();
 }
 
-/// 57P03, 57P01: the server ends, and waits for those who are there.
+/// 57P03, 57P01: the server ends, and waits for the sessions that are there.
 #[test]
 fn a_server_that_shuts_down() {
     let Some(server) = Postgres::start(&["fsync=off"]) else { return };
@@ -220,7 +221,7 @@ fn a_server_that_shuts_down() {
     let error = (0..600).find_map(|_| late().err()).unwrap();
     assert!(error.is_retryable(), "{error}");
     assert!(error.to_string().contains("57P03"), "{error}");
-    // Who was there before can continue.
+    // A session that was there before can continue.
     tx.put(b"key", b"").unwrap();
     tx.commit().unwrap();
 }

@@ -14,7 +14,7 @@ fn own_server() -> Option<&'static Postgres> {
     Postgres::shared().filter(|server| server.port() > 0)
 }
 
-/// A user with these settings, and a table that he may use.
+/// A user with these settings, and a table that the user may use.
 struct World {
     server: &'static Postgres,
     user: String,
@@ -50,7 +50,7 @@ impl World {
         PostgresStore::builder().wait(Duration::from_secs(2)).open(&self.url)
     }
 
-    /// Somebody else, in a transaction that has locked the table.
+    /// Another session, in a transaction that has locked the table.
     fn locked(&self) -> Psql {
         let mut other = self.server.session();
         other.run(&format!("BEGIN; LOCK TABLE \"{}\" IN ACCESS EXCLUSIVE MODE", self.table));
@@ -91,7 +91,7 @@ fn a_table_that_the_user_may_not_use() {
 
 /// 25006
 #[test]
-fn a_user_who_may_only_read_cannot_create_the_tables() {
+fn a_user_that_may_only_read_cannot_create_the_tables() {
     let Some(world) = World::new(&["SET default_transaction_read_only = on"]) else { return };
     // Transactions that write say so, whatever the default is.
     world.open().write(|tx| tx.put(b"key", b"")).unwrap();
@@ -102,7 +102,7 @@ fn a_user_who_may_only_read_cannot_create_the_tables() {
 
 /// 42P01
 #[test]
-fn a_table_that_somebody_has_dropped() {
+fn a_table_that_was_dropped() {
     let Some(world) = World::new(&[]) else { return };
     let store = world.open();
     world.server.sql(&format!("DROP TABLE \"{}\"", world.table));
@@ -124,14 +124,14 @@ fn a_table_of_something_else() {
     server.sql(&format!("CREATE TABLE \"{table}\" (id INT PRIMARY KEY, text TEXT)"));
     let error = PostgresStore::open(&url).unwrap_err();
     assert!(matches!(error, KvError::Open { .. }) && !error.is_retryable(), "{error}");
-    check(&error, &["42703", "not the columns of a store", "table=NAME"]);
+    check(&error, &["42703", "not have the columns of a store", "table=NAME"]);
     // Nothing was made beside it.
     let tokens = format!("SELECT count(*) FROM pg_tables WHERE tablename = '{table}_commit'");
     assert_eq!(server.sql(&tokens).trim(), "0");
 }
 
 #[test]
-fn who_holds_all_connections_is_told_what_to_do() {
+fn a_program_that_holds_all_connections_is_told_what_to_do() {
     let Some(server) = own_server() else { return };
     let store = PostgresStore::builder().connections(1).open(&server.new_table()).unwrap();
     let first = store.begin(&TxOptions::reading()).unwrap();
@@ -181,7 +181,7 @@ fn a_statement_that_takes_too_long() {
     let error = get(&store);
     assert!(matches!(error, KvError::Timeout(_)) && error.is_stale(), "{error}");
     check(&error, &["57014", "statement_timeout"]);
-    // It is the same for one who waits to be certain first, and it is the read that has taken too long.
+    // The same holds for a transaction that first waits to be certain: the read has taken too long.
     let certain = store.begin(&TxOptions::reading().with_certainty()).unwrap();
     let error = certain.get(b"key").unwrap_err();
     assert!(matches!(error, KvError::Timeout(_)) && !error.is_retryable(), "{error}");
@@ -237,7 +237,7 @@ fn too_many_connections() {
 
 /// 28000, 28P01, 3D000
 #[test]
-fn who_may_not_log_in() {
+fn a_user_that_may_not_log_in() {
     let Some(world) = World::new(&["NOLOGIN"]) else { return };
     let error = world.try_open().unwrap_err();
     assert!(matches!(error, KvError::Open { .. }) && !error.is_retryable(), "{error}");

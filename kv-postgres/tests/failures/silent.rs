@@ -21,7 +21,7 @@ fn server() -> Option<&'static Postgres> {
     Postgres::shared().filter(|server| server.port() > 0)
 }
 
-/// A port where somebody listens and never answers.
+/// A port that accepts connections and never answers.
 fn silent_port() -> u16 {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
@@ -44,8 +44,8 @@ fn a_silent_host_leaves_time_for_the_others() {
     assert!(start.elapsed() < SOON);
 }
 
-/// The connections of the store stall, those that are idle and a new one; what the transaction may wait counts for
-/// all of them together.
+/// The connections of the store stall, both the idle ones and a new one. The time that the
+/// transaction may wait counts for all of them together.
 #[test]
 fn a_transaction_waits_no_longer_than_its_options_say() {
     let Some(server) = server() else { return };
@@ -99,7 +99,7 @@ fn a_transaction_that_has_waited_for_its_only_server_is_not_tried_again() {
 }
 
 /// A host that answers while clients log in, and says nothing more to a transaction while it is
-/// frozen, as one whose disk hangs.
+/// frozen, like a host whose disk hangs.
 struct HalfFrozen {
     port: u16,
     is_frozen: Arc<AtomicBool>,

@@ -1,4 +1,4 @@
-//! Servers that are none, and requests and answers that are long.
+//! Ports that are no PostgreSQL servers, and long requests and answers.
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -38,7 +38,8 @@ fn whatever_answers_the_error_says_so() {
         b"R\0\0\0\x04",
         b"\0\0\0\0\0\0\0\0",
         b"?\0\0\0\x04",
-        // A kind of log-in that nobody knows; one without a kind; one that continues before it has begun, or has no number.
+        // An unknown kind of log-in; one without a kind; one that continues before it has begun, or
+        // has no number.
         b"R\0\0\0\x08\0\0\0\x63",
         b"R\0\0\0\x09\0\0\0\x0a\0",
         b"R\0\0\0\x09\0\0\0\x0b?",
@@ -77,7 +78,7 @@ fn endless(beginning: &'static [u8], again: &'static [u8], pause: Duration) -> u
 
 /// Not one of these is an answer, so none of them prolongs the wait for it.
 #[test]
-fn who_talks_without_end_is_not_listened_to() {
+fn a_server_that_talks_without_end_is_given_up() {
     let logged_in: &[u8] = b"R\0\0\0\x08\0\0\0\0Z\0\0\0\x05I";
     let notice: &[u8] = b"N\0\0\0\x0eC00000\0\0\0";
     let parameter: &[u8] = b"S\0\0\0\x08a\0b\0";
@@ -146,7 +147,7 @@ fn without_values(is_told: &Arc<AtomicBool>) -> (u16, Arc<AtomicUsize>) {
 }
 
 #[test]
-fn who_sends_no_values_is_not_asked_again_and_again() {
+fn a_server_that_sends_no_values_is_not_asked_again_and_again() {
     type Read = fn(&dyn KvRead) -> permazen_kv::Result<()>;
     let reads: [Read; 4] = [
         |tx| tx.get(b"\x05").map(drop),
@@ -180,13 +181,13 @@ fn a_password_with_a_byte_of_0_is_refused() {
     assert!(!text.contains("secret"), "{text}");
 }
 
-/// Such a name is none of a host, whoever is asked for it.
+/// No host can have such a name, so any resolver refuses it.
 #[test]
 fn a_host_that_does_not_exist_is_told_at_once() {
     let opening = || PostgresStore::builder().wait(Duration::from_millis(100));
     let error = opening().open("postgres://ann@a..b,c..d/db").unwrap_err();
     let text = error.to_string();
-    assert!(!error.is_retryable() && text.contains("there is no host of the name"), "{text}");
+    assert!(!error.is_retryable() && text.contains("there is no host with the name"), "{text}");
     // Another one may answer soon.
     let silent = always(b"");
     let error = opening().open(&format!("postgres://ann@a..b,127.0.0.1:{silent}/db"));
@@ -198,7 +199,8 @@ fn a_host_that_does_not_exist_is_told_at_once() {
     PostgresStore::open(&url).unwrap();
 }
 
-/// The server has no room for answers that nobody takes, and then takes no more statements.
+/// A server whose answers are not taken has no more room for them, and then takes no more
+/// statements.
 #[test]
 fn a_commit_of_many_statements_ends() {
     let Some(url) = Postgres::shared().and_then(Postgres::socket_url) else { return };

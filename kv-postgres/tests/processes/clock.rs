@@ -46,7 +46,7 @@ fn a_program_an_hour_ahead_is_told_the_truth() {
     let proxy = Proxy::new(server.port());
     let url = proxy.url(&server.url(), server.port());
     let mut faketime = Command::new("faketime");
-    // What is measured with the clock that nobody sets stays right.
+    // Times that are measured with the monotonic clock stay right.
     faketime.args(["-m", "-f", "+1h"]).env("FAKETIME_DONT_FAKE_MONOTONIC", "1");
     let mut ahead = Process::start_under(faketime, &["clock", &url]);
     let clock: u64 = ahead.hear("clock ").parse().unwrap();

@@ -11,7 +11,7 @@ use crate::open;
 /// A server as users have it: what is committed is on the disk.
 const SETTINGS: &[&str] = &["max_pred_locks_per_transaction=1024"];
 
-/// Records are compared with what is there after so many rounds, and at the end.
+/// Records are compared with the database after this many rounds, and at the end.
 const ROUNDS_TO_CHECK: usize = 20;
 
 /// Looks at all that is there, and fails in no conflict.

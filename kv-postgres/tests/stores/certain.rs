@@ -12,11 +12,12 @@ use permazen_kv::{
 use permazen_kv_postgres::PostgresStore;
 use permazen_test_servers::{Fault, Postgres, Proxy, Way};
 
-/// A server of these tests alone, for one of them at a time: certainty waits for all who write.
+/// A server of these tests alone, for one of them at a time, because certainty waits for all
+/// transactions that write.
 fn own_server() -> Option<(&'static Postgres, MutexGuard<'static, ()>)> {
     static TURN: Mutex<()> = Mutex::new(());
     static SERVER: OnceLock<Option<Postgres>> = OnceLock::new();
-    // Where the other tests use the server of somebody else, none is started.
+    // If the other tests use a server that they have not started, none is started here.
     Postgres::shared().filter(|server| server.port() > 0)?;
     let server = SERVER.get_or_init(|| Postgres::start(&["fsync=off"])).as_ref()?;
     Some((server, TURN.lock().unwrap_or_else(PoisonError::into_inner)))
@@ -31,7 +32,7 @@ fn put(store: &PostgresStore, keys: &[&[u8]]) {
 }
 
 #[test]
-fn it_waits_for_those_who_write_and_then_cannot_fail() {
+fn it_waits_for_transactions_that_write_and_then_cannot_fail() {
     let Some((server, _turn)) = own_server() else { return };
     let url = server.new_table();
     let store = PostgresStore::open(&url).unwrap();
@@ -85,7 +86,7 @@ fn it_waits_no_longer_than_asked_and_the_connections_stay() {
     drop(writer);
 }
 
-/// The wait travels with the first question, and nobody waits for the end.
+/// The wait travels with the first question, and the end is not awaited.
 #[test]
 fn it_costs_a_round_trip_less() {
     let Some((server, _turn)) = own_server() else { return };
@@ -122,7 +123,7 @@ fn a_check_and_a_copy_read_one_state_that_counts_at_once() {
     put(&store, &[&[0x80], &[0x90]]);
     let mut tx = store.begin(&certain()).unwrap();
     assert_eq!(tx.scan(KeySpan::FULL, Direction::Forward).unwrap().count(), 2);
-    // It begins after the check, and is in nobody's way.
+    // It begins after the check, so it cannot be in conflict with it.
     put(&store, &[&[0xa0]]);
     let mut findings = Vec::new();
     let options = permazen_jsck::Options::default();

@@ -180,7 +180,7 @@ fn a_failover_is_counted_once_and_told() {
 fn neither_keys_nor_passwords_are_told() {
     let Some(server) = Postgres::shared() else { return };
     let url = server.new_table();
-    // The server lets everybody in.
+    // The server lets every user in.
     let url = url.replacen('@', ":geheim@", 1);
     let heard = Collector::default();
     heard.hears(|| {

@@ -15,7 +15,7 @@ const LONGEST: usize = 1_000 << 20;
 fn a_value_that_is_too_long_is_refused_when_it_is_put() {
     let Some(server) = Postgres::shared() else { return };
     let store = PostgresStore::open(&server.new_table()).unwrap();
-    // Nobody touches these zeros, so they take no memory.
+    // No code touches these zeros, so they take no memory.
     let value = vec![0; LONGEST + 1];
     let mut tx = store.begin(&TxOptions::writing()).unwrap();
     tx.put(b"other", b"there").unwrap();

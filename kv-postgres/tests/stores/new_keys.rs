@@ -1,4 +1,5 @@
-//! What is inserted, because nobody can have it, and what is put, because it may be there.
+//! Pairs that are inserted, because they cannot be there, and pairs that are put, because they may
+//! be.
 
 use permazen_kv::{KvDatabase, KvDatabaseExt, KvWrite, Result, TxOptions};
 use permazen_kv_postgres::PostgresStore;
@@ -18,7 +19,7 @@ fn commit(write: impl FnOnce(&mut dyn KvWrite) -> Result<()>) -> Option<(Result<
     Some((committed, found))
 }
 
-/// Who runs the transaction again draws another ID.
+/// A transaction that runs again draws another ID.
 #[test]
 fn what_ends_with_a_new_key_must_be_new_as_well() {
     let written = commit(|tx| {
@@ -32,7 +33,7 @@ fn what_ends_with_a_new_key_must_be_new_as_well() {
     assert_eq!(found, b"stale");
 }
 
-/// Somebody has chosen this ID, and would choose it again.
+/// The program has chosen this ID, and would choose it again.
 #[test]
 fn what_ends_with_another_key_may_be_there() {
     for is_other_new in [false, true] {

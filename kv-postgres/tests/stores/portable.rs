@@ -34,7 +34,7 @@ fn the_dialect_is_chosen_by_what_the_server_announces() {
     let plain = PostgresStore::open(&format!("{direct}&warnings=on")).unwrap();
     assert!(plain.capabilities().serializable && !plain.warnings().is_empty());
     assert!(plain.read(|tx| Ok(tx.get(b"key")?.is_some())).unwrap());
-    // Who asks for more than the server has is told so, also if it was asked for by name.
+    // Asking for more than the server has is an error, also if the dialect was named.
     for option in ["watches=on", "deferrable=on"] {
         for url in [&url, &format!("{direct}&dialect=portable")] {
             let error = PostgresStore::open(&format!("{url}&{option}")).unwrap_err();

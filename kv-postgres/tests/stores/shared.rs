@@ -13,7 +13,7 @@ use permazen_test_servers::{Postgres, Proxy};
 
 const PAIRS: u32 = 5_000;
 
-/// A table of a server of our own, used by a user that nobody else is, through a proxy.
+/// A table of a server of our own, used through a proxy by a user that no other test has.
 struct World {
     server: Postgres,
     proxy: Proxy,
@@ -93,7 +93,7 @@ fn threads_read_one_state_through_several_connections() {
     drop(snapshot);
     let ended = "SELECT count(*) = 0 FROM pg_stat_activity WHERE application_name = 'permazen' AND state <> 'idle'";
     world.server.wait_until(ended);
-    // They are used again: nobody has to connect.
+    // The connections are used again: no new one is made.
     let connections = "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'permazen'";
     let before = world.server.sql(connections);
     store.write(|tx| tx.put(b"key", b"")).unwrap();

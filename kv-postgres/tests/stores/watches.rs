@@ -1,4 +1,5 @@
-//! Who watches a key learns what others commit, also in other programs.
+//! A watch of a key ends when another program commits a change of it, or another store of this
+//! program.
 
 use std::time::Duration;
 
@@ -100,7 +101,7 @@ fn they_are_off_unless_asked_for() {
     let error = store.begin(&TxOptions::reading()).unwrap().watch(b"key").unwrap_err();
     assert!(matches!(error, KvError::Unsupported(_)), "{error}");
     assert!(error.to_string().contains("watches=on"), "{error}");
-    // Such a store tells nobody either.
+    // Such a store does not notify either.
     let watching = PostgresStore::builder().watches(true).open(&url).unwrap();
     let key = watch(&watching, b"key");
     put(&store, &[b"key"]);
@@ -127,7 +128,7 @@ fn a_lost_listener_wakes_all_and_listens_again() {
 }
 
 #[test]
-fn without_a_server_nobody_watches_and_the_wait_is_bounded() {
+fn without_a_server_there_is_no_watch_and_the_wait_is_bounded() {
     let Some(mut server) = Postgres::start(&["fsync=off"]) else { return };
     let store = PostgresStore::builder()
         .wait(Duration::from_secs(1))
