@@ -13,7 +13,7 @@ use permazen_test_servers::Etcd;
 /// How long each measurement takes.
 const TIME: Duration = Duration::from_secs(3);
 
-/// Among so many keys workers choose.
+/// The number of keys among which workers choose.
 const KEYS: u64 = 20_000;
 
 type Tx = Box<dyn KvTransaction + Send>;
@@ -28,7 +28,7 @@ fn random(seed: &mut u64) -> u64 {
     *seed >> 33
 }
 
-/// Puts eight pairs that nobody else has, without reading.
+/// Puts eight new pairs, without reading.
 fn create(tx: &mut Tx, seed: &mut u64) {
     (0..8).for_each(|_| tx.put(&key(KEYS + random(seed)), &[7; 32]).unwrap());
 }

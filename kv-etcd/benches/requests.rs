@@ -9,7 +9,7 @@ use permazen_kv::{KvDatabase, KvRead, KvWrite, TxOptions};
 use permazen_kv_etcd::EtcdStore;
 use permazen_test_servers::Etcd;
 
-/// So many requests of each kind.
+/// How many requests of each kind are made.
 const TIMES: usize = 2_000;
 
 fn key(number: usize) -> Vec<u8> {

@@ -1,4 +1,5 @@
-//! Where a cluster is, and who asks it: a URL, and what the environment adds.
+//! The members of a cluster, the prefix and the user of a store: from a URL, and from what the
+//! environment adds.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -12,7 +13,7 @@ const PORT: u16 = 2379;
 /// The prefix, unless the URL names one.
 const PREFIX: &str = "permazen";
 
-/// Who asks which members for which keys.
+/// The members, the keys, and the user that logs in.
 #[derive(Clone, PartialEq, Eq)]
 pub(crate) struct Address {
     pub(crate) hosts: Vec<ServerHost>,
@@ -62,7 +63,7 @@ impl Address {
             prefix if prefix.is_empty() => PREFIX.to_owned(),
             prefix => prefix,
         };
-        // So the keys of two prefixes never lie among each other.
+        // So the keys of two prefixes never mix.
         if prefix.contains(':') {
             return Err(wrong("the prefix has a colon, which ends it in the keys"));
         }
@@ -152,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn a_url_says_who_asks_whom() {
+    fn a_url_names_the_user_and_the_servers() {
         let url = "etcd://ann:p%40ss%3A%2F@localhost:5433,127.0.0.1,[::1]:7/team/my%20db";
         let address = Address::parse(url).unwrap();
         assert_eq!(

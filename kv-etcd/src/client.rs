@@ -20,20 +20,22 @@ pub(crate) const WATCH: &str = "/v3/watch";
 const STATUS: &str = "/v3/maintenance/status";
 const LOG_IN: &str = "/v3/auth/authenticate";
 
-/// So many connections to each member stay open while nobody uses them.
+/// How many idle connections to each member stay open.
 const IDLE: usize = 16;
 
-/// If there are other members, one gets no more time than this and a second for each [`PORTION`] of the request, until
-/// all have been asked. Each turn gives twice as much.
+/// If there are other members, the first attempt at a member gets no more time than this and a
+/// second for each [`PORTION`] of the request. Once all have been asked, each further turn gives
+/// twice as much time.
 const ATTEMPT: Duration = Duration::from_secs(4);
 
 /// No attempt gets less time than this, or than the store may wait. It can take a connection, encryption and a password.
 const SHORTEST_ATTEMPT: Duration = Duration::from_secs(1);
 
-/// A member reads at least so many bytes in a second, also to say that they are too many.
+/// A member reads at least this many bytes in a second, also when it refuses a request for its
+/// length.
 const PORTION: usize = 1 << 20;
 
-/// After so many turns, attempts grow no longer.
+/// After this many turns, the time for an attempt grows no more.
 const MOST_TURNS: u32 = 16;
 
 type Tried<T> = std::result::Result<T, Failure>;
@@ -51,19 +53,19 @@ pub(crate) struct Client {
 
 #[derive(Default)]
 struct State {
-    /// Of each member.
+    /// The idle connections to each member.
     idle: Vec<Vec<Connection>>,
     /// The member to ask first.
     host: usize,
-    /// The member that answered last, of those that were to be asked first.
+    /// The member that answered last, among members that were asked first.
     answered: Option<usize>,
-    /// That the user is logged in.
+    /// The token that shows that the user is logged in.
     token: Option<Arc<str>>,
     /// The latest revision that any member has said.
     revision: i64,
     /// The number of the cluster, once it is known.
     cluster: Option<i64>,
-    /// The cluster has forgotten what it had said before.
+    /// The cluster has forgotten revisions that it had before.
     has_gone_back: bool,
 }
 
@@ -110,20 +112,21 @@ impl Client {
         self.lock().host
     }
 
-    /// Another member is asked first from now on, if this one was.
+    /// If this member was asked first until now, another one is from now on.
     pub(crate) fn avoid(&self, host: usize) {
         let mut state = self.lock();
         if state.host == host {
             state.host = (host + 1) % self.address.hosts.len().max(1);
         }
-        // What is open to it is as doubtful.
+        // The open connections to it are as doubtful.
         let idle = state.idle.get_mut(host).map(std::mem::take);
         drop(state);
         drop(idle);
     }
 
-    /// When one attempt of a request of so many bytes is given up that has time until then, after so many turns over all
-    /// members. Each gets a little time, also if nobody wants to wait.
+    /// When an attempt is given up: for a request of `request` bytes that has time until `until`,
+    /// after `turns` turns over all members. Each attempt gets a little time, even if the caller
+    /// does not want to wait.
     fn attempt_until(&self, until: Instant, turns: u32, request: usize) -> Instant {
         let now = Instant::now();
         let left = until.saturating_duration_since(now);
@@ -140,8 +143,9 @@ impl Client {
         now + attempt.max(SHORTEST_ATTEMPT.min(self.limit))
     }
 
-    /// Until when a commit is tried that may wait for so long. Who waits for others only shortly does not want to be
-    /// left without the outcome.
+    /// Until when a commit is tried that may wait for this long. A short wait should not leave the
+    /// outcome unknown, so a commit is tried for at least [`ATTEMPT`], or as long as the store may
+    /// wait.
     pub(crate) fn commit_until(&self, wait: Duration) -> Instant {
         Instant::now() + wait.max(ATTEMPT.min(self.limit))
     }
@@ -174,7 +178,8 @@ impl Client {
         if let Some(token) = &self.lock().token {
             return Ok(Some(Arc::clone(token)));
         }
-        // The gateway takes no name out of a certificate, so there is no other way.
+        // The gateway does not take the name of the user from a certificate, so a password is
+        // needed.
         let Some(password) = self.address.password() else {
             return Err(Failure::other(
                 "the user has no password: name it in the URL or in ETCD_PASSWORD",
@@ -186,14 +191,14 @@ impl Client {
         let answer = connection.receive(until).map_err(not_sent)?;
         self.give_back(host, connection);
         let answer = match parsed::<LoggedIn>(&answer) {
-            // Then anybody is welcome.
+            // Without authentication the cluster serves any user.
             Err(Failure::Server(error))
                 if error.code == code::PRECONDITION && error.message.contains("not enabled") =>
             {
                 return Ok(None);
             }
             Err(Failure::Server(error)) if !error.is_logged_out() => {
-                // Whatever was to be done has not been tried.
+                // The request itself was not sent.
                 let failure = Failure::from(error);
                 return Err(if failure.may_pass() { not_sent(failure) } else { failure });
             }
@@ -231,7 +236,7 @@ impl Client {
         }
     }
 
-    /// What a member is called.
+    /// The name of a member.
     fn name_of(&self, host: usize) -> Name<'_> {
         Name(self.address.hosts.get(host))
     }
@@ -257,8 +262,9 @@ impl Client {
         }
     }
 
-    /// Gives a member that was asked so many bytes a new attempt if the time of the first one is over: who has asked ahead
-    /// may have done something else meanwhile, and the answer is there.
+    /// Gives a member to which `request` bytes were sent a new attempt, if the time of the first
+    /// one is over: the caller may have asked ahead and done something else meanwhile, so that the
+    /// answer has come.
     pub(crate) fn renew(&self, under_way: &mut UnderWay, until: Instant, request: usize) {
         if under_way.until <= Instant::now() {
             under_way.until = self.attempt_until(until, 0, request);
@@ -288,8 +294,8 @@ impl Client {
         parsed
     }
 
-    /// When the only attempt is given up of a request of so many bytes that has time until then. No other member is asked,
-    /// so the time is not divided by their number.
+    /// When the only attempt is given up, for a request of `request` bytes that has time until
+    /// `until`. No other member is asked, so the time is not divided by the number of members.
     fn only_attempt_until(&self, until: Instant, request: usize) -> Instant {
         let least = (ATTEMPT + time_to_read(request)).min(self.limit);
         self.attempt_until(until, 0, request).max(Instant::now() + least)
@@ -316,7 +322,7 @@ impl Client {
     ) -> Tried<T> {
         let ask = || self.send_until(host, path, body, until()).and_then(|sent| self.receive(sent));
         match ask() {
-            // Sessions end by themselves; nothing was done.
+            // A session ends after some time; nothing was done.
             Err(Failure::Server(error)) if error.is_logged_out() && self.address.user.is_some() => {
                 ask()
             }
@@ -349,7 +355,8 @@ impl Client {
                     Err(failure) => return Err(failure),
                 }
             }
-            // Who has just written the URL need not wait for a host that somebody may add.
+            // The user may have just written a wrong URL, so the store does not wait until such a
+            // host is added.
             if unknown == self.address.hosts.len() && self.lock().cluster.is_none() {
                 return Err(Failure::other(last.to_string()));
             }
@@ -368,9 +375,10 @@ impl Client {
         Ok((host, done))
     }
 
-    /// The same as [`note`](Self::note) of an answer that is up to date: it has this revision at least, which was known
-    /// when the question was sent. After a backup was restored it has not. What was read and committed before says
-    /// nothing of such a cluster, so nothing more is asked of it.
+    /// Does the same as [`note`](Self::note) for an answer that is up to date: it must have at
+    /// least the revision `known`, which was known when the question was sent. It does not if the
+    /// cluster was restored from a backup. What was read and committed before does not hold in such
+    /// a cluster, so nothing more is asked of it.
     pub(crate) fn note_latest(&self, header: Header, known: i64) -> Tried<()> {
         self.lock().has_gone_back |= header.revision < known;
         self.note(header)
@@ -427,7 +435,7 @@ impl Client {
     }
 }
 
-/// What a member is called, put into words only where a message says it.
+/// The name of a member, which is made only where a message needs it.
 struct Name<'a>(Option<&'a ServerHost>);
 
 impl Display for Name<'_> {
@@ -436,7 +444,7 @@ impl Display for Name<'_> {
     }
 }
 
-/// What requests at a path are called where they are told.
+/// The name of requests at a path, as `tracing` is told it.
 fn kind_of(path: &str) -> &'static str {
     match path {
         TXN => "txn",
@@ -445,7 +453,7 @@ fn kind_of(path: &str) -> &'static str {
     }
 }
 
-/// What a member may take to read a request of so many bytes.
+/// How long a member may take to read a request of this many bytes.
 fn time_to_read(request: usize) -> Duration {
     Duration::from_secs((request / PORTION) as u64)
 }
@@ -519,7 +527,7 @@ mod tests {
     }
 
     #[test]
-    fn a_commit_of_who_waits_shortly_is_awaited_for_four_seconds_however_many_members_there_are() {
+    fn a_commit_with_a_short_wait_is_awaited_for_four_seconds_however_many_members_there_are() {
         for hosts in ["a", "a,b,c", "a,b,c,d,e"] {
             let address = Address::parse(&format!("etcd://{hosts}/x?tls=off")).unwrap();
             let client = Client::new(address, Duration::from_secs(30)).unwrap();

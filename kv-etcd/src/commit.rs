@@ -1,4 +1,4 @@
-//! Commits, each one transaction of etcd, and what became of one that nobody has answered.
+//! Commits: each is one transaction of etcd. If it has no answer, this finds out what became of it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
@@ -28,7 +28,7 @@ struct Plan {
     puts: BTreeMap<Vec<u8>, Vec<u8>>,
     /// The keys that are removed.
     removed: BTreeSet<Vec<u8>>,
-    /// Keys of which etcd must have nothing.
+    /// Keys under which etcd must have no record.
     absent: BTreeSet<Vec<u8>>,
     /// Tombstones of keys that must be absent: they were written at these revisions.
     tombstones: BTreeMap<Vec<u8>, i64>,
@@ -39,7 +39,7 @@ struct Plan {
 /// What became of a transaction of etcd.
 enum Outcome {
     Committed,
-    /// These keys were removed before, so etcd has something of them.
+    /// These keys were removed before, so etcd has tombstones of them.
     HasTombstones(BTreeMap<Vec<u8>, i64>),
 }
 
@@ -76,7 +76,8 @@ impl Plan {
         spans.iter().for_each(|span| reads.add(*span));
         let single = writes.removes.iter().filter(|span| span.is_single_key());
         removed.extend(single.map(|span| span.min.to_vec()));
-        // What was read ahead says nothing of the state at the commit, unless the commit compares it.
+        // A key that was read ahead may have changed until the commit, unless the commit compares
+        // it.
         let is_known = |key: &[u8]| {
             reads.contains(key) && session.seen.as_ref().is_some_and(|seen| seen.lacks(key))
         };
@@ -95,13 +96,14 @@ impl Plan {
         check_reads(session, &reads, reads.len() < count)?;
         let mut token = [0; 16];
         rand::rng().fill_bytes(&mut token);
-        // Who has read nothing depends on no state, but on the horizon: any revision does that is not too old.
+        // A transaction that has read nothing depends on no state, only on the horizon: any
+        // revision that is not too old will do.
         let base = session.base.unwrap_or_else(|| session.shared.client.revision());
         let tombstones = BTreeMap::new();
         Ok(Plan { base, token, puts: writes.puts, removed, absent, tombstones, reads })
     }
 
-    /// The same, as etcd is told it.
+    /// The plan as a transaction of etcd.
     fn txn(&self, shared: &Shared) -> Result<Txn> {
         let layout = &shared.layout;
         let token = layout.token(&self.token);
@@ -188,8 +190,7 @@ impl Plan {
         }
         let horizon = horizon.and_then(|record| Horizon::parse(&record.value));
         let Some(horizon) = horizon else {
-            let reason =
-                "the horizon of the store is gone: have its keys been removed? Open it again";
+            let reason = "the horizon of the store is gone, so its keys were probably removed: open the store again";
             return Err(KvError::Open { path: shared.client.path().into(), reason: reason.into() });
         };
         if horizon.revision > self.base {
@@ -228,7 +229,8 @@ impl Plan {
         }
     }
 
-    /// Finds out whether a commit took place of which no answer came: whoever puts its token second is too late.
+    /// Finds out whether a commit without an answer took place. This puts the token of the commit,
+    /// as the commit itself does; the second of the two comes too late.
     fn ask_what_became(&self, shared: &Shared, lost: &str, until: Instant) -> Result<()> {
         let unknown = |why: &str| Err(KvError::OutcomeUnknown(format!("{lost}; {why}")));
         let (token, horizon) = (shared.layout.token(&self.token), shared.layout.horizon());
@@ -237,11 +239,11 @@ impl Plan {
             success: vec![Op::get(horizon.clone()), Op::put(token.clone(), Token::asked())],
             failure: vec![Op::get(horizon), Op::get(token)],
         };
-        // Who asks twice may find that it has asked before.
+        // If the question is sent twice, the second one may find the token of the first.
         let (is_new, mut found) = match shared.client.txn(&txn, until) {
             Ok((_, done)) => (done.succeeded, done.found()),
             Err(failure) => {
-                return unknown(&format!("and nobody can say what became of it: {failure}"));
+                return unknown(&format!("and no member can say what became of it: {failure}"));
             }
         };
         let mut next = || found.next().and_then(|found| found.kvs.into_iter().next());
@@ -250,7 +252,11 @@ impl Plan {
             match token.and_then(|token| Token::parse(&token.value)) {
                 Some(Token::Committed(_)) => return Ok(()),
                 Some(Token::Asked) => {}
-                None => return unknown("and nobody understands the token of the commit"),
+                None => {
+                    return unknown(
+                        "and the token of the commit is not one that this version knows",
+                    );
+                }
             }
         }
         // Otherwise the token may have been there, and be swept away.
@@ -273,8 +279,8 @@ fn prove_absent(session: &mut Reading, absent: &BTreeSet<Vec<u8>>) -> Result<()>
     }
 }
 
-/// Refuses to compare so many pairs that the cluster would do nothing else for long. How many lie between the ranges that
-/// were read is asked of etcd.
+/// Refuses to compare more pairs than the limit, because the cluster would do nothing else for a
+/// long time. etcd is asked how many pairs lie between the ranges that were read.
 fn check_reads(session: &mut Reading, reads: &KeyRanges, are_merged: bool) -> Result<()> {
     let most = session.shared.most_checked;
     let count = match &session.seen {
@@ -286,12 +292,14 @@ fn check_reads(session: &mut Reading, reads: &KeyRanges, are_merged: bool) -> Re
         return Ok(());
     }
     let what = match are_merged {
-        true => "has read so many ranges that etcd would compare",
-        false => "has read",
+        true => {
+            "has read more ranges than one transaction of etcd may compare, so etcd would compare"
+        }
+        false => "has read so much that its commit would compare",
     };
     Err(failed(TooLarge {
-        what: format!("{what} {count} pairs or more when it commits"),
-        limit: format!("it does nothing else meanwhile, so at most {most} may be"),
+        what: format!("{what} {count} pairs or more"),
+        limit: format!("etcd does nothing else meanwhile, so at most {most} are allowed"),
         flag: match are_merged {
             true => "--max-txn-ops of the server, and max_txn_ops in the URL",
             false => "EtcdBuilder::most_checked",
@@ -303,7 +311,7 @@ fn failed(error: TooLarge) -> KvError {
     KvError::Store { context: WHAT.into(), source: Box::new(error) }
 }
 
-/// The error for a transaction that etcd does not take because of its size.
+/// The error for a transaction that etcd refuses because of its size.
 fn too_large(shared: &Shared, error: &ServerError, txn: &Txn) -> Option<KvError> {
     if error.is_too_many() {
         let limit = match shared.client.address.max_txn_ops {

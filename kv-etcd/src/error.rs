@@ -33,7 +33,7 @@ pub struct ServerError {
     "the transaction is too large: it {what}, and {limit}; make several transactions of it, or raise {flag}"
 )]
 pub struct TooLarge {
-    /// What of it was counted, and how much there is of it.
+    /// What is too much, with its number.
     pub what: String,
     /// The limit, as far as it is known.
     pub limit: String,
@@ -46,7 +46,7 @@ impl ServerError {
         self.message.contains(words)
     }
 
-    /// Whether the member has not come so far yet.
+    /// Whether the member does not have the revision yet.
     pub(crate) fn is_of_the_future(&self) -> bool {
         self.code == code::OUT_OF_RANGE && self.says("future")
     }
@@ -84,7 +84,7 @@ impl ServerError {
         use code::{EXHAUSTED, INVALID, OUT_OF_RANGE, PERMISSION, PRECONDITION, UNAUTHENTICATED};
         match self.code {
             INVALID | PERMISSION | PRECONDITION | OUT_OF_RANGE | UNAUTHENTICATED => true,
-            // What is full may have taken the last request all the same.
+            // A cluster that is full may have carried out the last request all the same.
             EXHAUSTED => !self.is_full(),
             _ => false,
         }
@@ -127,18 +127,18 @@ impl ServerError {
 /// Why something was not done.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Failure {
-    /// Nobody listens there, so nothing was sent.
+    /// There is no server, so nothing was sent.
     #[error("no connection: {0}")]
     Unreachable(io::Error),
-    /// The connection is lost, or nobody answers.
+    /// The connection is lost, or there is no answer.
     #[error("the connection is lost: {}", WithCauses(.0))]
     Lost(io::Error),
     #[error(transparent)]
     Server(#[from] ServerError),
-    /// What a pair has in etcd is not what a commit writes.
+    /// A record in etcd is not as a commit writes it.
     #[error("{0}")]
     Damaged(String),
-    /// What has come is no answer of etcd, so nobody knows what was done.
+    /// What has come is no answer of etcd, so it is not known what was done.
     #[error("{0}")]
     Garbled(String),
     /// Another reason, which does not pass by itself. Nothing was sent.
@@ -152,7 +152,7 @@ impl From<io::Error> for Failure {
     }
 }
 
-/// Nothing was sent before a connection is encrypted.
+/// No request is sent before a connection is encrypted.
 impl From<TlsError> for Failure {
     fn from(error: TlsError) -> Self {
         match error {
@@ -183,7 +183,7 @@ impl Failure {
         }
     }
 
-    /// Whether there is no host of the name in the URL.
+    /// Whether no host has the name in the URL.
     pub(crate) fn is_unknown_host(&self) -> bool {
         matches!(self, Failure::Unreachable(error) if ServerHost::is_unknown(error))
     }

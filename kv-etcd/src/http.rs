@@ -11,7 +11,7 @@ use permazen_kv::remote::{Closer, EncryptedStream, Encryption, ServerHost};
 
 use crate::error::Failure;
 
-/// So many bytes are read at once.
+/// How many bytes are read at once.
 const READ: usize = 1 << 16;
 
 /// The head of an answer has no more bytes and no more fields than this.
@@ -24,10 +24,10 @@ const LONGEST_PIECE: usize = 1 << 30;
 /// No answer is longer: etcd sends at most 2 GiB, which take a third more as text.
 const LONGEST: usize = 3 << 30;
 
-/// So many bytes are sent at once, and then it is looked how late it is.
+/// How many bytes are sent at once, before the time is checked.
 const PORTION: usize = 1 << 16;
 
-/// No wait is shorter, for a wait of nothing would never end.
+/// No wait is shorter, because the system takes a limit of zero for no limit.
 const SHORTEST: Duration = Duration::from_millis(1);
 
 enum Socket {
@@ -85,7 +85,7 @@ pub(crate) struct Connection {
     has_answered: bool,
 }
 
-/// What is left until then.
+/// The time that is left until then.
 fn left(until: Instant) -> Duration {
     until.saturating_duration_since(Instant::now())
 }
@@ -106,7 +106,7 @@ impl Connection {
     /// Connects until then.
     ///
     /// # Errors
-    /// [`Failure::Unreachable`] if nobody answers.
+    /// [`Failure::Unreachable`] if there is no server.
     pub(crate) fn open(
         host: &ServerHost,
         encryption: Option<&Encryption>,
@@ -144,7 +144,8 @@ impl Connection {
         Err(Failure::Unreachable(failure))
     }
 
-    /// Whether another request can be sent on it: the server has neither closed it nor sent what nobody has asked for.
+    /// Whether another request can be sent on it: the server has neither closed it nor sent
+    /// anything that was not asked for.
     pub(crate) fn is_fresh(&self) -> bool {
         let socket = self.socket.tcp();
         if !self.is_reusable
@@ -153,7 +154,7 @@ impl Connection {
         {
             return false;
         }
-        // Encrypted connections get messages about sessions, which nobody has asked for.
+        // Encrypted connections get messages about sessions, which were not asked for.
         let is_quiet = match socket.peek(&mut [0]) {
             Ok(bytes) => bytes > 0 && matches!(self.socket, Socket::Encrypted(_)),
             Err(error) => error.kind() == io::ErrorKind::WouldBlock,
@@ -177,8 +178,9 @@ impl Connection {
     ) -> Result<(), Failure> {
         let mut request = Vec::with_capacity(body.len() + 256);
         let host = &self.host;
-        // By `Accept`, etcd knows that its gateway asks: without it, the user whom the certificate of the server names would
-        // ask, for that is what the gateway shows.
+        // By `Accept`, etcd knows that its gateway asks. Without it, the request would count as one
+        // of the user that the server's certificate names, because the gateway shows that
+        // certificate.
         write!(
             request,
             "POST {path} HTTP/1.1\r\nHost: {host}\r\nAccept: */*\r\nContent-Type: application/json\r\n\
@@ -334,7 +336,7 @@ impl Connection {
         };
         match read {
             0 => {
-                // A member that takes encrypted connections alone says nothing of it.
+                // A member that takes only encrypted connections does not say so.
                 let what = match self.socket {
                     Socket::Plain(_) if !self.has_answered => {
                         "the server has closed it without an answer: if it encrypts connections, write tls=on in the URL"
@@ -351,8 +353,8 @@ impl Connection {
     }
 }
 
-/// Whether both ends of a connection are the same. That happens where nobody listens on a port that the system gives to
-/// clients.
+/// Whether both ends of a connection are the same. That happens if no server listens on a port that
+/// the system gives to clients.
 fn leads_back(socket: &TcpStream) -> bool {
     matches!((socket.local_addr(), socket.peer_addr()), (Ok(here), Ok(there)) if here == there)
 }
@@ -363,7 +365,7 @@ fn limit(socket: &TcpStream, until: Instant) -> io::Result<()> {
     socket.set_write_timeout(left)
 }
 
-/// What the system calls it when the time is over.
+/// The kinds of error that the system has for a time that is over, as one kind.
 fn in_time(error: io::Error) -> io::Error {
     match error.kind() {
         io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => too_late(),
@@ -425,7 +427,8 @@ mod tests {
         let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
         let other = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
         assert!(!leads_back(&other));
-        // A port that the system gives to clients, at which nobody listens. Sooner or later it is the client's own.
+        // A port that the system gives to clients, at which no server listens. Sooner or later it
+        // is the client's own.
         let address = other.local_addr().unwrap();
         drop((other, listener));
         let socket = (0..1_000_000).find_map(|_| TcpStream::connect(address).ok());

@@ -3,7 +3,7 @@
 //! | key | value |
 //! |---|---|
 //! | prefix `:d` key | 1 and the value, or 0 alone: a tombstone, where a key was removed |
-//! | prefix `:t` token | `c` and the keys that the commit has removed; `a` if somebody has asked for the commit in vain |
+//! | prefix `:t` token | `c` and the keys that the commit has removed; `a` if a store has asked for the commit in vain |
 //! | prefix `:h` | the horizon: two revisions in 8 bytes each. Tombstones and tokens up to the first one may be missing; the second one will be the first |
 
 use std::num::TryFromIntError;
@@ -82,7 +82,7 @@ pub(crate) fn tombstone() -> Vec<u8> {
     vec![DEAD]
 }
 
-/// The value that etcd has of a key in this form; `None` for a tombstone.
+/// The value of a key, from what etcd has stored; `None` for a tombstone.
 ///
 /// # Errors
 /// If no commit has written it.
@@ -105,7 +105,7 @@ pub(crate) fn value_of(key: &[u8], stored: &Bytes) -> Result<Option<Bytes>, Fail
     }
 }
 
-/// Where the tombstones and tokens end that may be missing.
+/// The end of the revisions whose tombstones and tokens may be missing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Horizon {
     /// What was written up to this revision may be missing.

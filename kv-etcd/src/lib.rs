@@ -12,10 +12,11 @@
 //! A transaction reads at one revision of the cluster, which its first read fixes. It commits with one transaction of
 //! etcd, which compares that nothing of what was read has changed since then. Each needs one round trip.
 //!
-//! All of it works on plain threads, and blocks; from async code, call it in a thread that may block (`spawn_blocking`
-//! of tokio). The members are asked over HTTP, through the gateway that etcd has from version 3.4 on, so that nobody
-//! needs the compiler of its interface to build this. A store has as many connections as questions are under way at the
-//! same time, and keeps up to 16 of them to each member.
+//! All of it works on plain threads, and blocks; from async code, call it in a thread that may
+//! block (`spawn_blocking` of tokio). The members are asked over HTTP, through the gateway that
+//! etcd has from version 3.4 on, so that building this does not need the compiler of its interface.
+//! A store has as many connections as questions are under way at the same time, and keeps up to 16
+//! of them to each member.
 //!
 //! # Limits
 //!
@@ -41,9 +42,10 @@
 //!
 //! # Lost connections
 //!
-//! If no answer to a commit comes, the store asks another member, or the same one again, and puts the token of the commit
-//! itself. If it is there, the commit took place. If it was not, the commit can never take place any more, and the error
-//! is retryable. If nobody can be asked, or the horizon has come past the transaction, the error is
+//! If no answer to a commit comes, the store asks another member, or the same one again, and puts
+//! the token of the commit itself. If it is there, the commit took place. If it was not, the commit
+//! can never take place any more, and the error is retryable. If no member can be asked, or the
+//! horizon has come past the transaction, the error is
 //! [`OutcomeUnknown`](permazen_kv::KvError::OutcomeUnknown).
 //!
 //! # What can be in a URL
@@ -52,9 +54,10 @@
 //! `permazen`. The password can also come from `ETCD_PASSWORD`. Several hosts are members of one cluster, which are asked
 //! in turn if one does not answer.
 //!
-//! Connections to other machines are encrypted, and the certificate and name of the server are verified, unless `tls=off`
-//! or `tls=unverified` says otherwise. `cacert=FILE` names whom to trust instead of those whom the system trusts;
-//! `cert=FILE` and `key=FILE` show who this program is.
+//! Connections to other machines are encrypted, and the certificate and name of the server are
+//! verified, unless `tls=off` or `tls=unverified` says otherwise. `cacert=FILE` names the
+//! authorities to trust instead of the system's; `cert=FILE` and `key=FILE` prove the identity of
+//! this program.
 #![deny(missing_docs)]
 
 mod address;

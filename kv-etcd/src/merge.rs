@@ -2,8 +2,9 @@
 
 use permazen_kv::{KeyRanges, KeySpan};
 
-/// At most `most` ranges, at least one, that contain all of these. Those grow together between which keys have most bytes
-/// in common: they are most likely of one object, or of one index.
+/// At most `most` ranges, at least one, that contain all of these. Two neighbours become one range
+/// where the keys between them have the most bytes in common, because they are most likely of one
+/// object, or of one index.
 pub(crate) fn merged(ranges: KeyRanges, most: usize) -> KeyRanges {
     let excess = ranges.len().saturating_sub(most.max(1));
     if excess == 0 {
@@ -18,7 +19,7 @@ pub(crate) fn merged(ranges: KeyRanges, most: usize) -> KeyRanges {
             _ => (0, at),
         })
         .collect();
-    // The longest first; of those that are equal, the first.
+    // The longest first; among equal ones, the first.
     gaps.sort_unstable_by_key(|(common, at)| (std::cmp::Reverse(*common), *at));
     let mut is_closed = vec![false; spans.len()];
     for (_, at) in gaps.into_iter().take(excess) {

@@ -18,18 +18,18 @@ use crate::wire::{Done, Op, Range, RangeResponse, Txn};
 /// The keys that were read are forgotten when they take more bytes than this. Then they may be read again.
 const MOST_SEEN: usize = 32 << 20;
 
-/// What a key takes beside its bytes.
+/// The memory of a key besides its bytes.
 const KEY: usize = 64;
 
-/// Where only removed keys lie, a page grows to so many.
+/// Where only removed keys lie, a page grows to this many.
 const LARGEST_GAP: usize = 1 << 12;
 
 /// The keys that a transaction has read.
 #[derive(Debug, Default)]
 pub(crate) struct Seen {
-    /// Those that are there.
+    /// The keys that are there.
     keys: BTreeSet<Bytes>,
-    /// Of each key in here it is known whether it is there.
+    /// The keys of which it is known whether they are there.
     ranges: KeyRanges,
     bytes: usize,
 }
@@ -103,7 +103,7 @@ enum Part {
         body: Vec<u8>,
         /// The revision that the answer has at least, if it must be up to date.
         known: Option<i64>,
-        /// How long it may still take from when it is awaited.
+        /// How much longer the answer may take once it is awaited.
         left: Duration,
     },
 }
@@ -176,7 +176,7 @@ impl Reading {
         };
         let until = Instant::now() + left;
         let received = sent.and_then(|mut sent| {
-            // Another one has taken the place of a member that was silent.
+            // Another member is asked instead of one that was silent.
             if asked == self.host {
                 client.renew(&mut sent, until, body.len());
             }
@@ -227,7 +227,8 @@ impl Reading {
         Ok(())
     }
 
-    /// The page that was asked for. If all that has come of it was removed, asks on.
+    /// The page that was asked for. If all the keys that have come were removed, asks for the next
+    /// ones.
     fn page(&mut self, read: &RangeRead, mut found: RangeResponse) -> Result<RangePage> {
         let mut rest = read.clone();
         loop {

@@ -32,13 +32,13 @@ impl Session for EtcdSession {
         self.0.is_begun()
     }
 
-    /// What was read once can be read again, unless it is compacted.
+    /// A revision that was read can be read again, unless it is compacted.
     fn share(&mut self) -> Result<()> {
         self.0.fix()
     }
 
     fn commit(self: Box<Self>, changes: Changes) -> Result<()> {
-        // What was only read was so at one revision.
+        // A transaction that only reads has read one revision, so it cannot be in conflict.
         match changes.is_empty() {
             true => Ok(()),
             false => commit::commit(self.0, changes),

@@ -26,7 +26,7 @@ const MAX_KEY: usize = 1 << 16;
 /// How long to wait for a member that answers.
 const WAIT: Duration = Duration::from_secs(30);
 
-/// Nobody waits longer than this, whatever was asked for.
+/// No wait is longer than this, whatever was asked for.
 const LONGEST_WAIT: Duration = Duration::from_secs(30 * 24 * 60 * 60);
 
 /// How many pairs a commit may compare.
@@ -88,9 +88,9 @@ impl EtcdBuilder {
         self
     }
 
-    /// How many revisions of the cluster lie at least between two horizons; 20,000 unless set. A transaction that writes
-    /// can commit for certain, as far as the horizon goes, as long as others commit less often than this while it is
-    /// open. In return, so many tokens and tombstones are kept.
+    /// How many revisions of the cluster lie at least between two horizons; 20,000 unless set. The
+    /// horizon does not keep a transaction that writes from its commit if others commit less often
+    /// than this while it is open. In return, that many tokens and tombstones are kept.
     ///
     /// ```no_run
     /// use permazen_kv_etcd::EtcdStore;
@@ -144,7 +144,7 @@ fn find_horizon(
         return Ok(is_there);
     }
     let key = shared.layout.horizon();
-    // Somebody may have removed a store that was here, which transactions under way would not notice.
+    // A store that was here may have been removed, which transactions under way would not notice.
     let first = Horizon { revision, next: revision };
     let txn = Txn {
         compare: vec![Compare::absent(key.clone())],
@@ -174,13 +174,14 @@ impl EtcdStore {
         self.db.engine().shared.client.address.to_string()
     }
 
-    /// Removes what commits have left that nobody needs any more: tombstones of removed keys, and tokens. Returns how
-    /// many.
+    /// Removes what commits have left and no transaction needs any more: tombstones of removed
+    /// keys, and tokens. Returns how many records it has removed.
     ///
-    /// Moves the horizon to where the call before this one has been, and removes what is older. A transaction that has
-    /// begun before it and writes is retried when it commits. Commits do the same now and then by themselves, if more
-    /// was committed since than [`EtcdBuilder::horizon_distance`] says. Call it twice where much was removed and little
-    /// will be committed.
+    /// Moves the horizon to the revision of the call before this one, and removes what is older. A
+    /// transaction that has begun before the horizon and writes is retried when it commits. Commits
+    /// do the same now and then by themselves, if more was committed since than
+    /// [`EtcdBuilder::horizon_distance`] says. Call it twice where much was removed and little will
+    /// be committed.
     ///
     /// Costs a request for each 100 records.
     ///
@@ -241,7 +242,8 @@ impl Engine for Etcd {
     fn capabilities(&self) -> Capabilities {
         let mut offered = Capabilities::none();
         (offered.serializable, offered.concurrent_writers) = (true, true);
-        // Where more was read than etcd compares one by one.
+        // If more ranges were read than etcd can compare one by one, it compares fewer, larger
+        // ones.
         offered.coarse_conflicts = true;
         offered.small_transactions = true;
         (offered.persistent, offered.watches) = (true, true);
@@ -268,7 +270,7 @@ impl Engine for Etcd {
         self.watching.watch(key)
     }
 
-    /// Of the whole cluster, as one of its members has it.
+    /// Figures of the whole cluster, as one of its members has them.
     fn statistics(&self) -> Result<Statistics> {
         let status = self.shared.client.status::<Status>(Instant::now() + self.wait);
         let status =

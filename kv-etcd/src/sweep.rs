@@ -1,8 +1,9 @@
-//! Removes tombstones and tokens that nobody needs any more.
+//! Removes tombstones and tokens that no transaction needs any more.
 //!
-//! The horizon is a revision. Who began before it cannot commit any more, so nobody needs the tombstones and tokens that
-//! were written up to it: first the horizon is raised, then they are removed. A tombstone is where a token says that its
-//! commit has removed a key, at the revision of the token; it goes before the token does.
+//! The horizon is a revision. A transaction that began before it cannot commit any more, so the
+//! tombstones and tokens that were written up to it are not needed: first the horizon is raised,
+//! then they are removed. A token says which keys its commit has removed. Their tombstones have the
+//! revision of the token, and are removed before it.
 
 use std::time::{Duration, Instant};
 
@@ -14,13 +15,14 @@ use crate::layout::{Horizon, Token};
 use crate::shared::Shared;
 use crate::wire::{Compare, Delete, Done, Op, Range, Record, Txn};
 
-/// So many tokens are read at once.
+/// How many tokens are read at once.
 const TOKENS: usize = 1 << 10;
 
-/// One of so many commits sweeps. So all of them together remove as much as they make, whoever makes them.
+/// One of this many commits sweeps. So all commits together remove as much as they make, whichever
+/// programs make them.
 const SELDOM: u32 = 256;
 
-/// How long it may take when a commit does it, unless that has less time.
+/// How long a sweep may take within a commit, unless the commit has less time.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 type Tried<T> = std::result::Result<T, Failure>;
@@ -38,7 +40,8 @@ pub(crate) fn now_and_then(shared: &Shared, wait: Duration) {
     }
 }
 
-/// Raises the horizon to where the last call has been, and removes all before it. Returns how many records.
+/// Raises the horizon to the revision of the last call, and removes all before it. Returns how many
+/// records.
 pub(crate) fn sweep(shared: &Shared, wait: Duration) -> Result<u64> {
     let mut swept = 0;
     let mut run = || {
@@ -56,7 +59,8 @@ pub(crate) fn sweep(shared: &Shared, wait: Duration) -> Result<u64> {
     Ok(swept)
 }
 
-/// Raises the horizon, if so many revisions have passed since that was done last. Returns where it is.
+/// Raises the horizon, if `distance` revisions have passed since that was done last. Returns where
+/// it is.
 fn raise(shared: &Shared, distance: i64, until: Instant) -> Tried<i64> {
     let key = shared.layout.horizon();
     let txn = Txn { success: vec![shared.horizon()], ..Txn::default() };
@@ -65,14 +69,14 @@ fn raise(shared: &Shared, distance: i64, until: Instant) -> Tried<i64> {
     let record = done.found().next().and_then(|found| found.kvs.into_iter().next());
     let Some(record) = record else { return Ok(0) };
     let Some(horizon) = Horizon::parse(&record.value) else {
-        return Err(Failure::other("the horizon of the store is no horizon"));
+        return Err(Failure::other("the horizon of the store cannot be read"));
     };
     if revision.saturating_sub(horizon.next) < distance {
         return Ok(horizon.revision);
     }
     let raised = Horizon { revision: horizon.next, next: revision };
     let txn = Txn {
-        // Two who raise it at the same time do so once.
+        // If two sweeps raise it at the same time, it is raised once.
         compare: vec![Compare::written_at(key.clone(), record.mod_revision)],
         success: vec![Op::put(key, raised.to_bytes())],
         failure: Vec::new(),
@@ -81,7 +85,8 @@ fn raise(shared: &Shared, distance: i64, until: Instant) -> Tried<i64> {
     Ok(if done.succeeded { raised.revision } else { horizon.revision })
 }
 
-/// Removes some tokens before the horizon, and their tombstones. Returns how many records, and whether these were the last.
+/// Removes some tokens before the horizon, and their tombstones. Returns how many records were
+/// removed, and whether no more are left.
 fn sweep_some(
     shared: &Shared,
     horizon: i64,
@@ -120,7 +125,7 @@ fn sweep_some(
 
 type Written = (Vec<u8>, i64);
 
-/// Those of these keys that were written last at these revisions.
+/// The keys among these that were written last at these revisions.
 fn there(shared: &Shared, keys: Vec<Written>, until: Instant) -> Tried<Vec<Written>> {
     let mut there = Vec::new();
     for some in keys.chunks(shared.max_txn_ops()) {

@@ -13,7 +13,7 @@ use crate::http::Connection;
 use crate::shared::Shared;
 use crate::wire::{Done, Events, Told, Txn, Watch, WatchRange};
 
-/// If nothing is heard for so long, the member is asked whether it is still there.
+/// If nothing is heard for this long, the member is asked whether it is still there.
 const QUIET: Duration = Duration::from_secs(10);
 
 /// How long a member has to answer.
@@ -25,7 +25,7 @@ type Tried<T> = std::result::Result<T, Failure>;
 pub(crate) struct Stream {
     connection: Connection,
     host: usize,
-    /// What has come of the next message, and how much of it has no end of a line.
+    /// What has come of the next message, and how much of it was searched for the end of its line.
     text: Vec<u8>,
     searched: usize,
 }

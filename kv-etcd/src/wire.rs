@@ -270,14 +270,14 @@ pub(crate) struct Refusal {
     pub(crate) code: i64,
 }
 
-/// Who the user is.
+/// The name and the password of the user.
 #[derive(Serialize)]
 pub(crate) struct LogIn<'a> {
     pub(crate) name: &'a str,
     pub(crate) password: &'a str,
 }
 
-/// That the user is logged in.
+/// The answer to a log-in.
 #[derive(Default, Deserialize)]
 #[serde(default)]
 pub(crate) struct LoggedIn {

@@ -1,4 +1,4 @@
-//! Connections that are encrypted, to servers that prove who they are.
+//! Connections that are encrypted, to servers that prove their identity.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -8,7 +8,7 @@ use permazen_kv_etcd::EtcdStore;
 use permazen_test_servers::Etcd;
 
 #[test]
-fn a_server_must_prove_who_it_is() {
+fn a_server_must_prove_its_identity() {
     let Some(cluster) = Etcd::start_with_certificate(&["--max-request-bytes=8388608"]) else {
         return;
     };
@@ -26,19 +26,19 @@ fn a_server_must_prove_who_it_is() {
         let read = store.read(|tx| Ok(tx.get(b"key")?.unwrap().into_owned())).unwrap();
         assert_eq!(read, value);
     }
-    // Others write while somebody listens.
+    // Another program writes while a watch listens.
     let watch = store.begin(&TxOptions::reading()).unwrap().watch(b"key").unwrap();
     store.write(|tx| tx.put(b"key", b"")).unwrap();
     assert!(watch.wait_timeout(wait).unwrap());
     assert!(open("localhost", "tls=unverified").is_ok());
-    // A name that the certificate does not have, and a certificate that nobody trusts.
+    // A name that the certificate does not have, and a certificate that is not trusted.
     let error = open("127.0.0.1", &own).unwrap_err();
     assert!(!error.is_retryable() && error.to_string().contains("certificate"), "{error}");
     let error = open("localhost", "tls=on").unwrap_err();
     assert!(!error.is_retryable() && error.to_string().contains("in cacert"), "{error}");
     let error = open("localhost", "cacert=/does/not/exist").unwrap_err();
     assert!(error.to_string().contains("/does/not/exist"), "{error}");
-    // The server takes nobody without it. It says nothing of why.
+    // The server accepts no connection without encryption, and does not say why.
     let url = format!("etcd://localhost:{port}/music?tls=off");
     let error = EtcdStore::builder().wait(Duration::from_secs(1)).open(&url).unwrap_err();
     assert!(error.to_string().contains("write tls=on in the URL"), "{error}");
@@ -54,9 +54,10 @@ fn a_server_that_does_not_encrypt_is_refused() {
     assert!(error.to_string().contains("does not encrypt connections"), "{error}");
 }
 
-/// Where clients must have a certificate, this program shows its own. It does not say who the user is.
+/// Where clients must have a certificate, this program shows its own. The certificate does not name
+/// the user.
 #[test]
-fn a_client_must_prove_who_it_is() {
+fn a_client_must_prove_its_identity() {
     let Some(cluster) = Etcd::start_with_authority(&[]) else { return };
     let (_, port) = cluster.certificate();
     let trusted = format!("cacert={}", cluster.authority().display());
@@ -65,12 +66,12 @@ fn a_client_must_prove_who_it_is() {
     };
     let named = with(cluster.client_certificate("ann", "/CN=ann"));
     let nameless = with(cluster.client_certificate("music", "/O=music"));
-    let open = |who: &str, with: &str| {
-        let url = format!("etcd://{who}localhost:{port}/music?{with}");
+    let open = |login: &str, with: &str| {
+        let url = format!("etcd://{login}localhost:{port}/music?{with}");
         EtcdStore::builder().wait(Duration::from_secs(30)).open(&url)
     };
-    let refused = |who: &str, with: &str, words: &str| {
-        let error = open(who, with).unwrap_err();
+    let refused = |login: &str, with: &str, words: &str| {
+        let error = open(login, with).unwrap_err();
         assert!(matches!(error, KvError::Open { .. }), "{error}");
         assert!(error.to_string().contains(words), "{error}");
     };
@@ -90,8 +91,8 @@ fn a_client_must_prove_who_it_is() {
     }
     post("auth/enable", "{}");
     // The gateway refuses a name in a certificate instead of looking at it, whatever else is said.
-    for who in ["", "ann:of%20ann@"] {
-        refused(who, &named, "common name");
+    for login in ["", "ann:of%20ann@"] {
+        refused(login, &named, "common name");
     }
     let error = early.read(|tx| Ok(tx.get(b"key")?.is_some())).unwrap_err();
     assert!(error.to_string().contains("common name"), "{error}");

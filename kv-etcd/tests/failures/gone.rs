@@ -11,7 +11,7 @@ fn open(url: &str) -> EtcdStore {
     EtcdStore::builder().wait(Duration::from_secs(20)).open(url).unwrap()
 }
 
-/// Nothing is left of a store, not even what says that keys were removed; and somebody has begun another one there.
+/// All records of a store were removed, tombstones too, and another store was begun there.
 #[test]
 fn a_store_that_was_removed_does_not_get_what_was_made_of_it() {
     let Some(cluster) = Etcd::start(1, &[]) else { return };
@@ -25,7 +25,7 @@ fn a_store_that_was_removed_does_not_get_what_was_made_of_it() {
     tx.put(b"b", b"made of a").unwrap();
     let error = tx.commit().unwrap_err();
     assert!(error.is_retryable(), "{error}");
-    // Whoever begins again sees the new store, and can write to it.
+    // A new transaction sees the new store, and can write to it.
     let has_a = store.write(|tx| {
         tx.put(b"c", b"")?;
         Ok(tx.get(b"a")?.is_some())
@@ -34,7 +34,7 @@ fn a_store_that_was_removed_does_not_get_what_was_made_of_it() {
     assert!(new.read(|tx| Ok(tx.get(b"b")?.is_none() && tx.get(b"c")?.is_some())).unwrap());
 }
 
-/// What it waits is what its options say, and not a few seconds for each attempt.
+/// It waits as long as its options say, and not some seconds for each attempt.
 #[test]
 fn a_transaction_waits_no_longer_than_its_options_say() {
     let Some(cluster) = Etcd::start(1, &[]) else { return };
@@ -51,7 +51,7 @@ fn a_transaction_waits_no_longer_than_its_options_say() {
     assert!(store.read(|tx| tx.get(b"a").map(|value| value.is_some())).unwrap());
 }
 
-/// Whoever has written it, it is neither a value nor the sign that a key was removed.
+/// The record of another program is neither a value nor a tombstone.
 #[test]
 fn a_value_that_no_commit_has_written_is_an_error() {
     let Some(cluster) = Etcd::start(1, &[]) else { return };
@@ -72,7 +72,7 @@ fn a_value_that_no_commit_has_written_is_an_error() {
         assert!(error.is_damage() && text.contains("6101") && text.contains(shown), "{text}");
         let error = store.read(|tx| tx.get(b"a\x01").map(drop)).unwrap_err();
         assert!(error.is_damage(), "{error}");
-        // Nobody takes the key to be free.
+        // The key does not count as absent.
         let error = store.write(|tx| tx.put_new(b"a\x01", b"new")).unwrap_err();
         assert!(error.is_damage(), "{error}");
     }

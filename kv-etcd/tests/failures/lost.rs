@@ -19,7 +19,7 @@ struct World {
 
 impl World {
     fn new(cluster: &Etcd, wait: Duration) -> Option<World> {
-        // The cluster of somebody else can be anywhere.
+        // A cluster that the tests have not started can be anywhere.
         let port = *cluster.endpoints().first()?;
         let proxy = Proxy::new(port);
         let url = cluster.new_prefix();
@@ -76,7 +76,7 @@ fn a_lost_connection_has_a_true_outcome() {
             }
         }
     }
-    // Of some the answer was lost, of some the question.
+    // Some have lost the answer, and some the question.
     assert!(committed >= 3 && retried >= 2, "{committed} committed, {retried} not");
 }
 
@@ -89,7 +89,7 @@ fn a_late_commit_comes_too_late() {
     tx.put(b"key", b"").unwrap();
     let error = tx.commit().unwrap_err();
     assert!(error.is_retryable() && error.to_string().contains("did not take place"), "{error}");
-    // Also when what bars it has been swept away.
+    // Also when the record that bars it has been swept away.
     for _ in 0..2 {
         world.direct.write(|tx| tx.put(b"other", b"")).unwrap();
         world.direct.sweep().unwrap();
@@ -100,7 +100,7 @@ fn a_late_commit_comes_too_late() {
     assert!(world.direct.read(|tx| Ok(tx.get(b"key")?.is_none())).unwrap());
 }
 
-/// Who asks what became of a commit, and hears nothing, asks again.
+/// A store that asks what became of a commit, and gets no answer, asks again.
 #[test]
 fn an_answer_to_the_question_can_be_lost_too() {
     let Some(cluster) = Etcd::shared() else { return };
@@ -120,7 +120,7 @@ fn an_answer_to_the_question_can_be_lost_too() {
     }
 }
 
-/// A connection that was closed while nobody used it disturbs no commit.
+/// A connection that was closed while it was idle disturbs no commit.
 #[test]
 fn a_server_that_was_started_again_is_no_lost_commit() {
     let Some(cluster) = Etcd::start(1, &[]) else { return };
@@ -214,7 +214,7 @@ fn without_a_cluster_the_outcome_is_unknown_and_the_wait_is_bounded() {
     let error = tx.commit().unwrap_err();
     assert!(error.is_outcome_unknown(), "{error}");
     cluster.kill(0);
-    // Nobody listens, so nothing was sent.
+    // No server listens, so nothing was sent.
     let mut tx = store.begin(&TxOptions::writing()).unwrap();
     tx.put(b"key", b"").unwrap();
     let error = tx.commit().unwrap_err();

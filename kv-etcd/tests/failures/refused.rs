@@ -38,7 +38,7 @@ fn rights_are_those_of_the_user() {
             format!(r#"{{"name":"{user}","perm":{{"permType":"{rights}",{range}}}}}"#),
         );
     }
-    let url = |who: &str, prefix: &str| format!("etcd://{who}127.0.0.1:{port}/{prefix}");
+    let url = |login: &str, prefix: &str| format!("etcd://{login}127.0.0.1:{port}/{prefix}");
     // A password is of no use yet, and does no harm.
     let early = EtcdStore::open(&url("ann:of%20ann@", "cities")).unwrap();
     early.write(|tx| tx.put(b"key", b"value")).unwrap();
@@ -56,7 +56,7 @@ fn rights_are_those_of_the_user() {
     refused(url("ann:wr0ng@", "cities"), "look at the user and the password");
     refused(url("ann@", "cities"), "ETCD_PASSWORD");
     refused(url("ann:of%20ann@", "others"), "read and write all keys of the prefix");
-    // Who was there before logs in now.
+    // A store that was open before logs in now.
     early.write(|tx| tx.put(b"key", b"2")).unwrap();
     let eve = EtcdStore::open(&url("eve:of%20eve@", "cities")).unwrap();
     assert_eq!(eve.read(|tx| Ok(tx.get(b"key")?.unwrap().into_owned())).unwrap(), b"2");

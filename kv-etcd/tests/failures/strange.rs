@@ -1,4 +1,4 @@
-//! Servers that are none.
+//! Ports that are no etcd servers.
 
 use std::io::{Read, Write};
 use std::net::TcpListener;
@@ -58,10 +58,10 @@ fn whatever_answers_the_error_says_so() {
     ];
     for answer in answers {
         let port = always(answer.clone());
-        // The first question is a log-in, or where the horizon is.
-        for who in ["ann:secret@", ""] {
+        // The first question is a log-in, or asks for the horizon.
+        for login in ["ann:secret@", ""] {
             let opening = EtcdStore::builder().create(false).wait(Duration::from_millis(100));
-            let opened = opening.open(&format!("etcd://{who}127.0.0.1:{port}/db"));
+            let opened = opening.open(&format!("etcd://{login}127.0.0.1:{port}/db"));
             let error = opened.unwrap_err().to_string();
             assert!(error.contains("127.0.0.1"), "{answer:?}: {error}");
             assert!(!error.contains("secret"), "{answer:?}: {error}");
@@ -69,7 +69,7 @@ fn whatever_answers_the_error_says_so() {
     }
 }
 
-/// Such a name is none of a host, whoever is asked for it.
+/// No host can have such a name, so any resolver refuses it.
 #[test]
 fn a_host_that_does_not_exist_is_told_at_once() {
     let open = |hosts: &str| {
@@ -78,7 +78,7 @@ fn a_host_that_does_not_exist_is_told_at_once() {
     };
     let error = open("a..b,c..d");
     let text = error.to_string();
-    assert!(!error.is_retryable() && text.contains("there is no host of the name"), "{text}");
+    assert!(!error.is_retryable() && text.contains("there is no host with the name"), "{text}");
     // Another one may answer soon.
     assert!(open(&format!("a..b,127.0.0.1:{}", always(String::new()))).is_retryable());
 }

@@ -25,8 +25,9 @@ impl Drop for Over<'_> {
     }
 }
 
-/// Programs work on one bank for so many rounds, and then on a new one, so that a round never costs more than the first
-/// ones: who checks a bank reads all of it, while the programs make it larger.
+/// Programs work on one bank for this many rounds, and then on a new one, so that a round never
+/// costs more than the first ones: a check of a bank reads all of it, while the programs make it
+/// larger.
 const ROUNDS_TO_A_BANK: usize = 5;
 
 /// Programs work while something is done to the leader and undone, again and again. They continue in between. Each time
@@ -62,7 +63,7 @@ fn disturb(
     undo: fn(&Etcd, usize),
 ) {
     let leader = cluster.leader();
-    // One asks the leader alone, also when it leads no more.
+    // One store asks only the member that was the leader, also when it leads no more.
     let of_leader = bank(&open(&cluster.url_of(leader, url)));
     let accounts = accounts(&of_leader).unwrap();
     let (done, is_over) = (AtomicUsize::new(0), AtomicBool::new(false));

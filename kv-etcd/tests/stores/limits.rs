@@ -17,7 +17,7 @@ fn key(number: usize) -> Vec<u8> {
     format!("key {number:04}").into_bytes()
 }
 
-/// Commits so many pairs.
+/// Commits `count` pairs with values of `len` bytes.
 fn puts(store: &EtcdStore, count: usize, len: usize) -> Result<(), KvError> {
     let mut tx = store.begin(&TxOptions::writing())?;
     (0..count).try_for_each(|number| tx.put(&key(number), &vec![7; len]))?;
@@ -37,7 +37,7 @@ fn what_is_too_large_is_refused_and_never_split() {
     assert_eq!(error.what, "has 129 operations");
     assert!(text.contains("128") && text.contains("--max-txn-ops"), "{text}");
     assert_eq!(count(), 0);
-    // Whoever has raised a limit is told which one.
+    // If the URL says a limit, the error names it.
     let url = format!("{}?max_txn_ops=200", cluster.new_prefix());
     let error = puts(&EtcdStore::open(&url).unwrap(), 150, 1).unwrap_err().to_string();
     assert!(error.contains("max_txn_ops=200 in the URL") && !error.contains("128"), "{error}");
@@ -111,7 +111,7 @@ fn where_servers_allow_it_ranges_are_compared_one_by_one() {
 }
 
 #[test]
-fn nobody_makes_the_cluster_compare_for_long() {
+fn no_commit_makes_the_cluster_compare_for_long() {
     let Some(cluster) = Etcd::start(1, &[]) else { return };
     let store = EtcdStore::builder().most_checked(100).open(&cluster.new_prefix()).unwrap();
     for some in 0..3 {
@@ -141,7 +141,7 @@ fn nobody_makes_the_cluster_compare_for_long() {
     let error = tx.commit().unwrap_err();
     let (text, error) = (error.to_string(), too_large(&error));
     assert!(text.contains("max_txn_ops"), "{text}");
-    assert!(error.what.contains("so many ranges"), "{text}");
+    assert!(error.what.contains("more ranges"), "{text}");
 }
 
 #[test]
@@ -173,7 +173,7 @@ fn what_is_compacted_is_read_again() {
     assert!(answer.contains("200 OK"), "{answer}");
     let error = early.get(b"b").unwrap_err();
     assert!(error.is_retryable() && error.to_string().contains("compacted"), "{error}");
-    // Who needs no more of it commits.
+    // A transaction that reads no more commits.
     late.put(b"b", b"").unwrap();
     late.commit().unwrap();
 }

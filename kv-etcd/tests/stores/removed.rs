@@ -4,7 +4,8 @@ use permazen_kv::{KvDatabase, KvDatabaseExt, KvRead, KvWrite, TxOptions};
 use permazen_kv_etcd::EtcdStore;
 use permazen_test_servers::Etcd;
 
-/// The page with the own pair says that the removed key was not there, but nobody has asked for that key.
+/// The page with the own pair says that the removed key was not there, but that key was not asked
+/// for.
 #[test]
 fn what_was_only_read_ahead_does_not_spare_a_tombstone() {
     let Some(cluster) = Etcd::shared() else { return };

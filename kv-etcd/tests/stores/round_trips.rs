@@ -15,7 +15,7 @@ fn nothing_is_asked_twice() {
     let proxy = Proxy::new(port);
     let url = proxy.url(&cluster.new_prefix(), port);
     drop(EtcdStore::open(&url).unwrap());
-    // The horizon is looked at, and put if it is not there.
+    // The horizon is read, and put if it is not there.
     assert_eq!(proxy.take_requests(), 2);
     let store = EtcdStore::open(&url).unwrap();
     assert_eq!(proxy.take_requests(), 1);
@@ -54,7 +54,7 @@ fn nothing_is_asked_twice() {
 
 /// What was asked for ahead has come, however long ago, and is not asked for again.
 #[test]
-fn who_reads_slowly_asks_no_more_often() {
+fn a_slow_reader_asks_no_more_often() {
     let Some(cluster) = Etcd::shared() else { return };
     let Some(port) = cluster.endpoints().first().copied() else { return };
     let proxy = Proxy::new(port);

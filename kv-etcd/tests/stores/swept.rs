@@ -24,7 +24,7 @@ fn keys(tx: &dyn KvRead, direction: Direction) -> Vec<Vec<u8>> {
 }
 
 #[test]
-fn a_removed_key_is_noticed_by_those_who_have_read_it() {
+fn a_removed_key_is_noticed_by_transactions_that_have_read_it() {
     let Some(cluster) = Etcd::shared() else { return };
     let store = EtcdStore::open(&cluster.new_prefix()).unwrap();
     for swept in [0, 1, 2] {
@@ -45,7 +45,7 @@ fn a_removed_key_is_noticed_by_those_who_have_read_it() {
         assert!(error.is_retryable(), "{swept}: {error}");
         let error = scanner.commit().unwrap_err();
         assert!(error.is_retryable(), "{swept}: {error}");
-        // One sweep is too soon for those who are under way; two are not.
+        // One sweep does not end transactions that are under way; two do.
         match (swept, stranger.commit()) {
             (2, Err(error)) => {
                 assert!(error.is_retryable() && error.to_string().contains("horizon"), "{error}");
@@ -57,7 +57,7 @@ fn a_removed_key_is_noticed_by_those_who_have_read_it() {
 }
 
 #[test]
-fn all_that_nobody_needs_is_swept() {
+fn all_that_is_not_needed_is_swept() {
     let Some(cluster) = Etcd::shared() else { return };
     let url = cluster.new_prefix();
     let store = EtcdStore::open(&url).unwrap();

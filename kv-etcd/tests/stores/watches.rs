@@ -1,4 +1,5 @@
-//! Who watches a key learns what others commit, also in other programs.
+//! A watch of a key ends when another program commits a change of it, or another store of this
+//! program.
 
 use std::time::Duration;
 

@@ -32,7 +32,7 @@ struct Plan {
     /// Whether what is carried out in spite of it was carried out.
     has_acted: bool,
     requests: Vec<String>,
-    /// Each answer comes so much later.
+    /// How much later each answer comes.
     delay: Duration,
     /// The answers to requests that were late.
     late: Vec<String>,
@@ -82,12 +82,12 @@ impl Proxy {
         self.port
     }
 
-    /// Each answer comes so much later from now on.
+    /// From now on each answer comes later by `delay`.
     pub(crate) fn delay(&self, delay: Duration) {
         self.shared.plan.lock().unwrap().delay = delay;
     }
 
-    /// The fault comes at the request after so many.
+    /// The fault comes after `requests` more requests, at the next one.
     pub(crate) fn fail(&self, requests: usize, fault: Fault) {
         self.shared.plan.lock().unwrap().fault = Some((requests, fault));
     }
