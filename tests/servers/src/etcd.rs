@@ -26,8 +26,8 @@ kill -KILL $server 2>/dev/null
 wait $server
 "#;
 
-/// What a certificate of a server says: those who connect to it, among them the gateway in it, look for its name; and to
-/// itself, the gateway is a client.
+/// The extensions of a server's certificate. Clients, the gateway in the server among them, check
+/// its name; and for the server, its gateway is a client.
 const SERVER: &[&str] = &[
     "-subj",
     "/CN=localhost",
@@ -47,7 +47,8 @@ fn field(text: &str, name: &str) -> Option<String> {
     Some(text.split_once(&format!("\"{name}\":\""))?.1.split('"').next()?.to_owned())
 }
 
-/// The program `etcd`: that of `PERMAZEN_ETCD_PROGRAM`, or the one that the system finds.
+/// The program `etcd`: the one that `PERMAZEN_ETCD_PROGRAM` names, or the one that the system
+/// finds.
 fn program() -> OsString {
     std::env::var_os("PERMAZEN_ETCD_PROGRAM").unwrap_or_else(|| "etcd".into())
 }
@@ -62,7 +63,7 @@ pub struct Etcd {
     lines: Option<Lines>,
     /// A port of the first member that takes encrypted connections alone.
     encrypted: Option<u16>,
-    /// The cluster of somebody else.
+    /// The URL of a cluster that was not started here.
     url: Option<String>,
     prefixes: AtomicU64,
 }
@@ -76,8 +77,9 @@ struct Member {
 }
 
 impl Etcd {
-    /// The cluster of one member that all tests of a process share: that of `PERMAZEN_TEST_ETCD`, or a new one that
-    /// takes large transactions. `None` if there is none; then it has been said why.
+    /// The cluster of one member that all tests of a process share: the one that
+    /// `PERMAZEN_TEST_ETCD` names, or a new one that takes large transactions. `None` if there is
+    /// none; the reason was printed then.
     pub fn shared() -> Option<&'static Etcd> {
         static SHARED: OnceLock<Option<Etcd>> = OnceLock::new();
         let start = || match std::env::var("PERMAZEN_TEST_ETCD") {
@@ -95,12 +97,13 @@ impl Etcd {
         SHARED.get_or_init(start).as_ref()
     }
 
-    /// A new cluster with so many members, which get these arguments. `None` if the program is not there.
+    /// A new cluster with `members` members, which get these arguments. `None` if the program is
+    /// not there.
     pub fn start(members: usize, args: &[&str]) -> Option<Etcd> {
         Self::start_after(members, args, |_| true)
     }
 
-    /// A new cluster with so many members, between which the lines can be [cut](Self::cut_off).
+    /// A new cluster with `members` members, between which the lines can be [cut](Self::cut_off).
     pub fn start_with_lines(members: usize, args: &[&str]) -> Option<Etcd> {
         Self::start_after(members, args, |cluster| {
             let peers: Vec<u16> = cluster.members.iter().map(|member| member.peer).collect();
@@ -140,15 +143,16 @@ impl Etcd {
         self.path().join("ca.crt")
     }
 
-    /// A new certificate with its key for a client, of the authority of the cluster: what its files are called, and whom
-    /// it names.
+    /// A new certificate for a client, signed by the authority of the cluster, with its key. `file`
+    /// is the name of its files, `subject` the name in it.
     pub fn client_certificate(&self, file: &str, subject: &str) -> (PathBuf, PathBuf) {
         let own = ["-subj", subject, "-addext", "extendedKeyUsage=clientAuth"];
         assert!(self.certify(file, &[&own, OF_CA].concat()));
         (self.path().join(format!("{file}.crt")), self.path().join(format!("{file}.key")))
     }
 
-    /// Makes a certificate with these properties. False if there is no program that does; then it has been said.
+    /// Makes a certificate with these properties. False if there is no program for that, which was
+    /// printed then.
     fn certify(&self, name: &str, properties: &[&str]) -> bool {
         let mut make = Command::new("openssl");
         make.args(["req", "-x509", "-nodes", "-days", "2", "-newkey", "ec"]);
@@ -204,7 +208,7 @@ impl Etcd {
     fn run(&self, at: usize) {
         let member = &self.members[at];
         let url = |port: u16| format!("http://127.0.0.1:{port}");
-        // Where the others reach a member.
+        // The port at which the other members reach a member.
         let peer = |at: usize| match &self.lines {
             Some(lines) => url(lines.port(at)),
             None => url(self.members[at].peer),
@@ -314,7 +318,7 @@ impl Etcd {
         }
     }
 
-    /// Removes all keys of the cluster, as somebody who knows nothing of stores.
+    /// Removes all keys of the cluster, as a program that knows nothing of stores may do.
     ///
     /// # Panics
     /// If the first member does not.
@@ -419,7 +423,7 @@ impl Etcd {
                     return member;
                 }
             }
-            assert!(Instant::now() < until, "nobody leads");
+            assert!(Instant::now() < until, "no member leads");
             std::thread::sleep(Duration::from_millis(20));
         }
     }

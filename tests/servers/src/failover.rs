@@ -35,7 +35,7 @@ impl Postgres {
         let begun = Instant::now();
         let is_there = |process: &String| {
             let stat = fs::read_to_string(Path::new("/proc").join(process).join("stat"));
-            // Its supervisor waits for something else, so it can stay there as a process that has ended.
+            // Its supervisor waits for something else, so it can stay there as a zombie.
             stat.is_ok_and(|stat| !stat.contains(") Z "))
         };
         while is_there(&first) || others.iter().any(is_there) {
@@ -45,8 +45,8 @@ impl Postgres {
         self.leave_supervisor();
     }
 
-    /// A new server that repeats what this one does, and that commits wait for from now on. `None` if the program
-    /// for it did not come with the server.
+    /// A new standby of this server. From now on, commits wait for it. `None` if the server came
+    /// without the program that makes one.
     pub fn start_standby(&self) -> Option<Postgres> {
         // One of another version does not do.
         if !self.has("pg_basebackup") {
@@ -88,7 +88,7 @@ impl Postgres {
 }
 
 fn signal(which: &str, processes: &[String]) {
-    // Those that have ended meanwhile are named as errors.
+    // `kill` reports processes that have ended meanwhile as errors.
     let _ = Command::new("kill").arg(which).args(processes).output();
 }
 

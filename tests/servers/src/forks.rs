@@ -14,8 +14,8 @@ fn is_refused<T>(result: Result<T>) {
     assert!(!error.is_retryable());
 }
 
-/// A child is refused what its parent has open, and what it drops is the parent's all the same. It
-/// can open the store for itself.
+/// A child cannot use what its parent has open; what the child drops stays as it is for the parent.
+/// The child can open the store for itself.
 pub fn a_child_leaves_the_store_to_its_parent<S: KvDatabase>(open: impl Fn() -> S) {
     let mut mine = Some(open());
     let store = mine.as_ref().unwrap();

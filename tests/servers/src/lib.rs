@@ -1,5 +1,5 @@
-//! Real servers for tests: each in a directory of its own, on the loopback device, never as root. A server ends
-//! with the process that started it, however that ends.
+//! Real servers for tests: each in a directory of its own, on the loopback device, never as root. A
+//! server ends with the process that started it, in whatever way that process ends.
 //!
 //! If the programs of a server are not there, a test prints what is missing and ends; in CI it fails.
 #![deny(missing_docs)]
@@ -38,8 +38,9 @@ fn missing(what: &str) {
     eprintln!("skipped: {what}");
 }
 
-/// A port of the loopback device that nobody uses. It is none of those that the system gives to connections and to who
-/// asks for any port, for one of these can be taken before the server has it.
+/// A free port of the loopback device. It is not one of the ports that the system gives to
+/// connections, or to programs that ask for any port, because such a port can be taken before the
+/// server has it.
 fn free_port() -> u16 {
     const PORTS: Range<u32> = 10_000..32_000;
     static NEXT: AtomicU32 = AtomicU32::new(0);

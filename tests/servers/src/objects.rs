@@ -87,8 +87,8 @@ pub fn one_after_the_other<S: KvDatabase + Clone + 'static>(open: impl Fn() -> S
     check(&other_store);
 }
 
-/// Four programs transfer between accounts of one new database, while somebody looks on. Each call of `open` opens the
-/// same store.
+/// Four programs transfer between accounts of one new database, while a reader checks the sum. Each
+/// call of `open` opens the same store.
 ///
 /// # Panics
 /// If something was lost.
@@ -125,7 +125,7 @@ pub fn side_by_side<S: KvDatabase + Clone + 'static>(open: impl Fn() -> S + Sync
                 })
             })
             .collect();
-        // Somebody looks on, and always finds the same sum.
+        // A reader always finds the same sum.
         scope.spawn(|| {
             while !is_over.load(Ordering::Relaxed) {
                 let sum = db.read(|tx| {

@@ -5,7 +5,7 @@ use std::net::{Shutdown, TcpListener, TcpStream};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 
-/// What members say to each other begins with no longer head.
+/// No request of a member to another one has a longer head.
 const LONGEST_HEAD: usize = 1 << 14;
 
 /// Ports between the members.
@@ -26,7 +26,7 @@ struct Plan {
 #[derive(Debug)]
 struct Line {
     to: usize,
-    /// What the member calls itself that has made it. Only connections that nobody leads over do not say it.
+    /// The name of the member that has made it. Only connections that no leader uses do not say it.
     from: Option<String>,
     ends: [TcpStream; 2],
 }
@@ -68,7 +68,7 @@ impl Lines {
         self.ports[member]
     }
 
-    /// What goes to a member and comes from it gets lost. Nobody is told.
+    /// What goes to a member and comes from it gets lost. Neither end gets an error.
     pub(crate) fn cut(&self, member: usize, name: String) {
         lock(&self.plan).cut = Some((member, name));
     }

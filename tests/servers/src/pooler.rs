@@ -1,4 +1,5 @@
-//! What gives each transaction of a client any connection to a PostgreSQL server: PgBouncer, and a small one of our own.
+//! Poolers, which give each transaction of a client any connection to a PostgreSQL server:
+//! PgBouncer, and a small one of our own.
 
 use std::fs;
 use std::io::{self, Read, Write};
@@ -33,7 +34,8 @@ pub struct PgBouncer {
 }
 
 impl PgBouncer {
-    /// Starts it with so many connections to the server. `None` if the program is not there, which is printed.
+    /// Starts it with `connections` connections to the server. `None` if the program is not there,
+    /// which is printed.
     ///
     /// # Panics
     /// If it does not start.
@@ -91,8 +93,8 @@ fn through(url: &str, server: u16, port: u16) -> String {
     url.replace(&format!(":{server}/"), &format!(":{port}/"))
 }
 
-/// Passes each transaction of a client on to some connection to the server, without looking at what it says: the least
-/// that a pooler of transactions does.
+/// Passes each transaction of a client on to some connection to the server, without reading its
+/// statements: the least that a pooler of transactions does.
 #[derive(Debug)]
 pub struct Pooler {
     port: u16,
@@ -100,8 +102,8 @@ pub struct Pooler {
 }
 
 impl Pooler {
-    /// One with so many connections to the server at a port of the loopback device, which take turns. Its threads end
-    /// with the process.
+    /// A pooler with `connections` connections to the server at a port of the loopback device,
+    /// which take turns. Its threads end with the process.
     ///
     /// # Panics
     /// If the server does not take the user `test`.
@@ -154,7 +156,7 @@ impl Pooler {
 /// The connections to the server.
 #[derive(Debug)]
 struct Links {
-    /// Those that no transaction uses.
+    /// The connections that no transaction uses.
     idle: Mutex<Vec<Option<Link>>>,
     freed: Condvar,
     turn: AtomicUsize,

@@ -31,14 +31,14 @@ pub struct Postgres {
     port: u16,
     settings: Vec<String>,
     supervisor: Option<Child>,
-    /// The server of somebody else.
+    /// The URL of a server that was not started here.
     url: Option<String>,
     tables: AtomicU64,
 }
 
 impl Postgres {
-    /// The server that all tests of a process share: that of `PERMAZEN_TEST_POSTGRES`, or a new one. `None` if
-    /// there is none; then it has been said why.
+    /// The server that all tests of a process share: the one that `PERMAZEN_TEST_POSTGRES` names,
+    /// or a new one. `None` if there is none; the reason was printed then.
     pub fn shared() -> Option<&'static Postgres> {
         static SHARED: OnceLock<Option<Postgres>> = OnceLock::new();
         let start = || match std::env::var("PERMAZEN_TEST_POSTGRES") {
@@ -175,7 +175,8 @@ impl Postgres {
         self.programs.join(name).exists()
     }
 
-    /// Where a program is. Some who pack the server leave out those that only ask it; others then do.
+    /// Where a program is. Some packages of the server lack the client programs; the ones of the
+    /// system are used then.
     fn path_of(&self, name: &str) -> PathBuf {
         let own = self.has(name).then(|| self.programs.clone());
         own.or_else(installed).unwrap_or_default().join(name)
@@ -240,13 +241,15 @@ impl Postgres {
         }
     }
 
-    /// The URL of the database through its socket in the file system; `None` if this is the server of somebody else.
+    /// The URL of the database through its socket in the file system; `None` if the server was not
+    /// started here.
     pub fn socket_url(&self) -> Option<String> {
         let (directory, port) = (self.directory.display(), self.port);
         self.url.is_none().then(|| format!("postgres://test@:{port}/test?host={directory}"))
     }
 
-    /// The URL of a table that nobody has had. That this server loses commits when the machine ends is not warned of.
+    /// The URL of a new table. It turns off warnings, since this server may lose commits when the
+    /// machine fails.
     pub fn new_table(&self) -> String {
         let number = self.tables.fetch_add(1, Ordering::Relaxed);
         let url = self.url();
@@ -254,12 +257,12 @@ impl Postgres {
         format!("{url}{joint}warnings=off&table=t{}_{number}", std::process::id())
     }
 
-    /// Runs SQL as the user `test`, who may do everything. Returns what it prints: columns separated by `|`.
+    /// Runs SQL as the superuser `test`. Returns what it prints: columns separated by `|`.
     ///
     /// # Panics
-    /// If it fails, or if this is the server of somebody else.
+    /// If it fails, or if the server was not started here.
     pub fn sql(&self, sql: &str) -> String {
-        assert!(self.url.is_none(), "the server of somebody else");
+        assert!(self.url.is_none(), "the server was not started here");
         let output = self.psql().args(["-c", sql]).output().expect("psql runs");
         assert!(output.status.success(), "{sql}: {}", String::from_utf8_lossy(&output.stderr));
         String::from_utf8_lossy(&output.stdout).trim().to_owned()
@@ -268,9 +271,9 @@ impl Postgres {
     /// A session of the user `test`, for transactions of several steps.
     ///
     /// # Panics
-    /// If this is the server of somebody else.
+    /// If the server was not started here.
     pub fn session(&self) -> Psql {
-        assert!(self.url.is_none(), "the server of somebody else");
+        assert!(self.url.is_none(), "the server was not started here");
         let mut psql = self.psql();
         psql.args(["-f", "-"]).stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut process = psql.spawn().expect("psql runs");
@@ -354,7 +357,7 @@ fn programs() -> Option<PathBuf> {
     installed()
 }
 
-/// Where the newest ones are that the system has.
+/// Where the newest programs are that the system has.
 fn installed() -> Option<PathBuf> {
     let mut versions: Vec<PathBuf> = fs::read_dir("/usr/lib/postgresql")
         .ok()?

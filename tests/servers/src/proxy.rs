@@ -28,7 +28,7 @@ pub enum Fault {
     CutAfter,
     /// The message is lost, and the connection stays.
     Omit,
-    /// Another message comes in its place, which nobody expects there, and the connection stays.
+    /// Another message comes in its place, which is not expected there, and the connection stays.
     Replace,
     /// The message and all after it stay on their way, and the connection is not cut.
     Stall,
@@ -36,7 +36,8 @@ pub enum Fault {
 
 #[derive(Debug, Default)]
 struct Plan {
-    /// On which message counted from now on the first fault comes. Each other one is counted from the one before.
+    /// The faults, each with its way and the number of the message at which it comes. The first is
+    /// counted from now on, each other one from the one before.
     faults: VecDeque<(Way, usize, Fault)>,
     delay: Duration,
     /// A parameter that the server does not have, as a message to each client that logs in.
@@ -92,7 +93,7 @@ impl Proxy {
         url.replace(&format!(":{server}/"), &format!(":{}/", self.port))
     }
 
-    /// The fault comes at the message after so many that go this way.
+    /// The fault comes after `messages` more messages that go this way, at the next one.
     pub fn fail(&self, way: Way, messages: usize, fault: Fault) {
         self.fail_in_turn([(way, messages, fault)]);
     }
@@ -125,7 +126,7 @@ impl Proxy {
         std::mem::take(&mut self.plan.lock().unwrap_or_else(PoisonError::into_inner).requests)
     }
 
-    /// Each message takes so much longer, each way.
+    /// Each message takes longer by `delay`, each way.
     pub fn set_delay(&self, delay: Duration) {
         self.plan.lock().unwrap_or_else(PoisonError::into_inner).delay = delay;
     }
@@ -184,7 +185,7 @@ fn carry(way: Way, mut from: &TcpStream, to: &TcpStream, plan: &Mutex<Plan>) -> 
                 }
                 line.carry(output, delay)?;
                 if fault == Fault::Stall {
-                    // Reads on, so that nobody waits for room.
+                    // Reads on, so that the sender does not wait for room.
                     while from.read(&mut buffer)? > 0 {}
                 }
                 return Ok(());

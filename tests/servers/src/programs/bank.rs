@@ -43,7 +43,7 @@ pub enum Outcome {
     Committed,
     /// It did not take place.
     Failed,
-    /// Nobody knows.
+    /// It is not known.
     Unknown,
 }
 
@@ -91,7 +91,7 @@ pub fn found<S: KvDatabase + Clone + 'static>(store: &S) {
 /// The accounts, in any order.
 ///
 /// # Errors
-/// Those of the store.
+/// The errors of the store.
 pub fn accounts(db: &Permazen) -> Result<Vec<Ref<Account>>, permazen::Error> {
     db.read(|tx| (&tx.all::<Account>()?).into_iter().map(|found| Ok(found?.to_ref())).collect())
 }
@@ -153,7 +153,7 @@ pub(super) fn work<S: KvDatabase + Clone + 'static>(
 impl Outcome {
     const ALL: [Outcome; 3] = [Outcome::Committed, Outcome::Failed, Outcome::Unknown];
 
-    /// Where a program records the transfers that have ended so.
+    /// The file in which a program records the transfers that have ended in this way.
     fn record(self, directory: &Path, program: &str) -> File {
         let kind = ["committed", "failed", "unknown"][self as usize];
         let file = directory.join(format!("{program}.{kind}"));
@@ -176,9 +176,9 @@ pub(super) fn record(directory: &Path, program: &str, transfer: &str, outcome: O
 pub struct Records {
     /// The transfers that were acknowledged.
     pub committed: BTreeSet<String>,
-    /// Those that did not take place.
+    /// The transfers that did not take place.
     pub failed: BTreeSet<String>,
-    /// Those of which nobody knew.
+    /// The transfers of which the outcome was not known.
     pub unknown: BTreeSet<String>,
 }
 
@@ -212,7 +212,7 @@ impl Records {
         into.insert(name.to_owned());
     }
 
-    /// Adds those of another bank, which has this name.
+    /// Adds the records of another bank, which has this name.
     pub fn join(&mut self, bank: &str, other: Records) {
         let Records { committed, failed, unknown } = other;
         for (into, names) in [

@@ -1,5 +1,6 @@
-//! Histories of several processes: there is one order in which all that was read and written makes sense, and it is
-//! that of time. The conformance suite does the same with the threads of one process.
+//! Histories of several processes: there is one order that explains all that was read and written,
+//! and it agrees with the order in time. The conformance suite does the same with the threads of
+//! one process.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Mutex;
@@ -55,7 +56,7 @@ fn parsed(text: &str) -> Lists {
 /// The work of a process: it says what each committed transaction has read and appended.
 pub(super) fn work(store: &dyn KvDatabase, process: u32) {
     std::io::stdin().read_line(&mut String::new()).unwrap();
-    // Nobody listens while they work.
+    // The process that started this one does not listen while the threads work.
     let said = Mutex::new(Vec::new());
     std::thread::scope(|scope| {
         for thread in 0..THREADS {

@@ -98,7 +98,7 @@ const CASES: &[Case] = &[
     },
 ];
 
-/// So many orders of each case are tried, if it has more.
+/// How many orders of each case are tried, if it has more.
 const ORDERS: usize = 100;
 
 /// The work of the process: the transactions of one of the programs, as it is told step by step.
@@ -187,7 +187,7 @@ fn permutations(things: &[usize]) -> Vec<Vec<usize>> {
     all
 }
 
-/// All orders of the steps of programs, each given by whose turn it is.
+/// All orders of the steps of programs. An order lists which program makes each step.
 fn orders(left: &mut [usize], so_far: &mut Vec<usize>, all: &mut Vec<Vec<usize>>) {
     if left.iter().all(|&left| left == 0) {
         all.push(so_far.clone());
@@ -272,7 +272,7 @@ pub fn are_as_good_as_one_after_another<S: KvDatabase>(open: Open<S>, new: impl 
                 "{}: {order:?} gave {sums:?} and {after:?}",
                 case.name
             );
-            // The first to commit is in nobody's way, and one after another nobody is.
+            // The first one to commit has no conflict, and without overlap none has.
             assert!(!done.is_empty(), "{}: {order:?}", case.name);
             let is_serial = order.windows(2).filter(|turns| turns[0] != turns[1]).count() + 1;
             assert!(is_serial > sums.len() || done.len() == sums.len(), "{}: {order:?}", case.name);

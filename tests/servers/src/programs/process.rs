@@ -47,7 +47,7 @@ impl Process {
         writeln!(self.child.stdin.as_mut().unwrap(), "{what}").unwrap();
     }
 
-    /// The rest of its next line that begins so.
+    /// The rest of its next line that begins with `word`.
     pub fn hear(&mut self, word: &str) -> String {
         loop {
             let mut line = String::new();
@@ -64,7 +64,7 @@ impl Process {
         self.child.wait().unwrap();
     }
 
-    /// Tells it to end, and waits until it has done all it wanted.
+    /// Tells it to end, and waits until it has finished.
     pub fn stop(mut self) {
         drop(self.child.stdin.take());
         let status = self.child.wait().unwrap();

@@ -20,7 +20,7 @@ const THREADS: u64 = 4;
 const ACCOUNTS: i64 = 50;
 const BALANCE: i64 = 100;
 
-/// A day has so many hours, and a booking takes at most so many of them.
+/// How many hours there are to book, and how many one booking takes at most.
 const HOURS: i64 = 300;
 const LONGEST: i64 = 10;
 
@@ -70,7 +70,7 @@ struct Done {
     bookings: AtomicI64,
 }
 
-/// The work of a process, for so many seconds. In the end it says how much it has done.
+/// The work of a process, for this many seconds. In the end it says how much it has done.
 pub(super) fn work<S: KvDatabase + Clone + 'static>(
     open: Open<S>,
     url: &str,
@@ -141,7 +141,7 @@ fn transfer(tx: &permazen::Tx, [from, to, amount, _]: [i64; 4]) -> permazen::Res
     to.uses().add(1)
 }
 
-/// Books some hours if nobody has one of them.
+/// Books some hours if none of them is booked.
 fn book(tx: &permazen::Tx, [start, hours, ..]: [i64; 4]) -> permazen::Result<bool> {
     let (start, hours) = (start % HOURS, 1 + hours % LONGEST);
     for found in &tx.index(Booking::START)?.range(start - LONGEST..start + hours)? {
@@ -210,8 +210,8 @@ fn look(db: &Permazen) {
     .unwrap();
 }
 
-/// Processes with threads transfer, book, count and delete on one new store, which has this URL too, while somebody looks
-/// on. `PERMAZEN_TOGETHER_SECONDS` says how long.
+/// Processes with threads transfer, book, count and delete on one new store, which has this URL
+/// too, while this one checks what is there. `PERMAZEN_TOGETHER_SECONDS` says how long.
 ///
 /// # Panics
 /// If they did not do as if each had been alone.
@@ -260,9 +260,7 @@ pub fn do_as_if_each_were_alone<S: KvDatabase + Clone + 'static>(store: &S, url:
         })
         .unwrap();
     let [transactions, attempts, transfers, booked] = counts;
-    println!(
-        "{transactions} transactions in {attempts} attempts, looked at {looks} times meanwhile"
-    );
+    println!("{transactions} transactions in {attempts} attempts, checked {looks} times meanwhile");
     assert_eq!((uses, bookings), (2 * transfers, booked));
     assert!(transactions > 100 && looks > 2, "{transactions} {looks}");
     health(store);

@@ -11,10 +11,10 @@ use super::Open;
 use super::bank::{self, Outcome, Records};
 use super::process::Process;
 
-/// Processes with so many threads each.
+/// How many threads each process has.
 const THREADS: &str = "2";
 
-/// Records are compared with what is there after so many rounds, and at the end.
+/// Records are compared with the database after this many rounds, and at the end.
 const ROUNDS_TO_CHECK: usize = 20;
 
 /// How many faults: a twenty-fifth of `full`, unless `PERMAZEN_FAULTS` is a number, or `full`.
@@ -43,7 +43,7 @@ pub struct World<S> {
 }
 
 impl<S: KvDatabase + Clone + 'static> World<S> {
-    /// So many programs on a new store, which is opened in this way to look what is there.
+    /// `programs` programs on a new store, which `look` opens to check what is there.
     pub fn new(look: Open<S>, url: &str, programs: usize) -> World<S> {
         let url = url.to_owned();
         bank::found(&look(&url));
@@ -69,7 +69,8 @@ impl<S: KvDatabase + Clone + 'static> World<S> {
         before.iter().for_each(|(name, before)| self.wait_for(name, *before));
     }
 
-    /// Waits until a program has recorded some acknowledged commits after so many bytes of them.
+    /// Waits until a program has recorded some acknowledged commits beyond the first `before`
+    /// bytes.
     fn wait_for(&self, name: &str, before: u64) {
         let begun = Instant::now();
         while self.acknowledged(name) < before + 20 {
@@ -82,12 +83,12 @@ impl<S: KvDatabase + Clone + 'static> World<S> {
         Records::acknowledged(self.directory.path(), name)
     }
 
-    /// Lets them work for an accidental moment.
+    /// Lets them work for a random time.
     pub fn pause(&mut self) {
         thread::sleep(Duration::from_micros(self.rng.random_range(0..40_000)));
     }
 
-    /// Records what somebody else was told of a transfer.
+    /// Records what another program was told of a transfer.
     pub fn note(&self, name: &str, outcome: Outcome) {
         bank::record(self.directory.path(), "others", name, outcome);
     }
@@ -99,10 +100,10 @@ impl<S: KvDatabase + Clone + 'static> World<S> {
         (records, untold)
     }
 
-    /// Lets them end. All that is there was recorded.
+    /// Lets them end. All transfers that are there must have been recorded.
     pub fn end(self) -> Records {
         let (records, untold) = self.stop();
-        assert!(untold.is_empty(), "nobody was told of {untold:?}");
+        assert!(untold.is_empty(), "not recorded by any program: {untold:?}");
         records
     }
 
