@@ -1,8 +1,8 @@
 //! The lock that a process holds while no other process may have the environment open.
 //!
 //! LMDB's own protocol is this: each process that has an environment open holds a shared lock on
-//! the first byte of `lock.mdb`. A process that opens the environment first tries to get an
-//! exclusive lock. If it gets one, no other process has the environment open; it then writes a new
+//! the first byte of `lock.mdb`. A process that opens the environment tries to get an exclusive
+//! lock first. If it gets one, no other process has the environment open; it then writes a new
 //! table of readers and the number of the last commit into `lock.mdb`, and makes its lock a shared
 //! one. Otherwise it waits for a shared lock, and uses `lock.mdb` as it is. The locks belong to the
 //! process: closing any of its files `lock.mdb` gives them up, and they do not exclude the process
