@@ -19,7 +19,8 @@ const MARKS_ON: &[u8] = b"\x1b[?2004h";
 const MARKS_OFF: &[u8] = b"\x1b[?2004l";
 
 /// The terminal of the process.
-static STATE: Mutex<State> = Mutex::new(State { before: None, is_lent: false, reads: false });
+static STATE: Mutex<State> =
+    Mutex::new(State { before: None, is_lent: false, reads: false, marked: false });
 
 struct State {
     /// The mode before the prompt, while the prompt is there.
@@ -28,6 +29,8 @@ struct State {
     is_lent: bool,
     /// Whether the editor reads a line.
     reads: bool,
+    /// Whether [`come_back`] has asked for marks while the editor read this line.
+    marked: bool,
 }
 
 fn state() -> MutexGuard<'static, State> {
@@ -50,7 +53,7 @@ pub(super) fn keep() {
 pub(crate) fn restore() {
     let mut state = state();
     state.leave();
-    *state = State { before: None, is_lent: false, reads: false };
+    *state = State { before: None, is_lent: false, reads: false, marked: false };
 }
 
 /// Gives the terminal the mode that it had, for another program. It is lent before that program starts,
@@ -75,10 +78,11 @@ pub(super) fn leave() {
 
 /// After [`leave`], or if others may have changed the mode.
 pub(super) fn come_back() {
-    let state = state();
+    let mut state = state();
     state.apply();
     if state.before.is_some() && state.reads && is_ours() {
         write(MARKS_ON);
+        state.marked = true;
     }
 }
 
@@ -95,6 +99,10 @@ fn set_reading(reads: bool) {
     // In the mode from which the editor makes its own, or in the one that it should have given back.
     state.reads = false;
     state.apply();
+    // The editor may have turned the marks off just before they were turned on again.
+    if std::mem::take(&mut state.marked) && is_ours() {
+        write(MARKS_OFF);
+    }
     state.reads = reads && state.before.is_some();
 }
 

@@ -120,7 +120,10 @@ fn a_program_that_is_stopped_leaves_the_terminal_as_it_was() {
                         shell.terminal.waits_for("permazen> ");
                     }
                     shell.terminal.types("count Pet\r");
-                    shell.terminal.waits_for("\n1\r\n");
+                    // The marks end after the line, at the latest before the answer.
+                    let shown = shell.terminal.waits_for("1\r\n");
+                    let marks = shown.rfind("\x1b[?2004").map(|at| &shown[at..]);
+                    assert_eq!(marks, Some("\x1b[?2004l1\r\n"), "{shown:?}");
                     shell.terminal.waits_for("permazen> ");
                 }
             }
@@ -130,7 +133,7 @@ fn a_program_that_is_stopped_leaves_the_terminal_as_it_was() {
                 shell.terminal.waits_for("permazen> ");
             }
             shell.terminal.types("count Pet\r");
-            shell.terminal.waits_for("\n1\r\n");
+            shell.terminal.waits_for("1\r\n");
             shell.terminal.types("\x04");
             while Command::new("kill").args(["-0", &id]).output().unwrap().status.success() {
                 std::thread::sleep(Duration::from_millis(5));
