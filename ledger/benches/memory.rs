@@ -153,7 +153,7 @@ fn collect(host: &LmdbStore, page: &Page, what: &str) {
     println!("| {what} | {before} | {removed} | {memory:.1} | {median:.1}; {late:.1}; {last:.1} |");
 }
 
-/// What marks take, of which one number in so many is marked.
+/// What marks take if one number in 1, 2, 10, … is marked.
 fn marks(pieces: u64) {
     println!(
         "\n| one number in | marks, MiB | while they are made into bytes, MiB |\n|---|---|---|"

@@ -1,8 +1,9 @@
 //! Which parameters of the format are best, on object databases: sizes, bytes written, cold reads.
 //!
 //! `cargo bench -p permazen-ledger --bench parameters` prints tables. `PERMAZEN_BENCH_OBJECTS` sets
-//! the number of objects (100000). `PERMAZEN_BENCH_DATABASE` is the folder of an LMDB
-//! database whose pairs are taken instead. `PERMAZEN_BENCH_MEANS=4096,8192` sets which sizes of nodes are tried.
+//! the number of objects (100000). `PERMAZEN_BENCH_DATABASE` is the folder of an LMDB database
+//! whose pairs are taken instead. `PERMAZEN_BENCH_MEANS=4096,8192` sets the mean sizes of nodes
+//! that are tried.
 #![allow(missing_docs, clippy::unwrap_used, clippy::print_stdout)]
 
 use std::time::Instant;

@@ -68,7 +68,7 @@ fn finish(page: &Page, writer: ValueWriter) {
     tx.commit().unwrap();
 }
 
-/// Reads so many bytes of the value at most, and calls a function with each chunk.
+/// Reads at most this many bytes of the value, and calls a function with each chunk.
 fn read(reader: &mut ValueReader, most: usize, mut each: impl FnMut(&[u8])) {
     let (mut chunk, mut done) = (vec![0; 65_536], 0);
     while done < most {
@@ -126,7 +126,7 @@ impl Bare {
         self.bytes.drain(..end);
     }
 
-    /// Reads the chunks of so many bytes.
+    /// Reads chunks until this many bytes are read.
     fn read(&mut self, most: usize) {
         let (mut chunk, mut done) = (vec![0; 65_536], 0);
         while let Some((digest, len)) = self.chunks.get(self.next)

@@ -16,7 +16,7 @@ use permazen_ledger::{LastOneWins, MAIN, Origin, Page, PageId, Repository, Whole
 
 type Result<T> = std::result::Result<T, Box<dyn Error>>;
 
-/// Somebody in the list.
+/// A person in the list.
 #[derive(PermazenObject, Debug, Default)]
 struct Contact {
     #[permazen(indexed)]

@@ -58,7 +58,7 @@ fn a_forked_child_does_not_go_on_with_a_value_of_its_parent() {
     ];
     for host in hosts {
         let page = host().create_page("test", PageId::ROOT).unwrap();
-        // With so many bytes nothing is stored, with more a thread stores them.
+        // Of 0 or 400 bytes nothing is stored yet; of more, a thread stores them.
         for len in [0, 400, 5_000_000] {
             let value: Vec<u8> = (0..len).map(|at: u32| (at.wrapping_mul(at) >> 7) as u8).collect();
             let mut writer = page.write_value(None).unwrap();

@@ -23,7 +23,7 @@ const PRUNED: u32 = 1 << 31;
 /// The commits of a page: about 64 bytes for each.
 #[derive(Debug, Default)]
 pub(super) struct History {
-    /// Sorted by ID, except for those at the end that were made while the others were read.
+    /// Sorted by ID, except for the commits at the end that were made while the others were read.
     commits: Vec<CommitRecord>,
     sorted: usize,
     /// Parents that were pruned.

@@ -182,8 +182,8 @@ impl OpenRegistry {
         written
     }
 
-    /// Writes the rows of open pages again if others have taken the lease, and those of closed
-    /// pages.
+    /// Writes the rows of open pages again if other processes have taken the lease, and removes the
+    /// rows of closed pages.
     fn write_all(
         &self,
         mut tx: Box<dyn KvTransaction + Send>,
@@ -216,7 +216,7 @@ impl OpenRegistry {
     /// `true`. No thread of this process can open the page meanwhile.
     ///
     /// # Errors
-    /// If a handle of this process has the page open, or another process has; those of the
+    /// If a handle of this process or another process has the page open; the errors of the
     /// function.
     pub(crate) fn with_closed(
         &self,

@@ -61,7 +61,7 @@ fn a_start_does_not_wait_longer_than_it_should() {
     let mut watcher = connection.watch(b"").unwrap();
     put(&connection, b"one");
     assert!(watcher.next(LONG).unwrap().is_some());
-    // Nobody deals with it, and the transaction starts.
+    // The notification is not dealt with, and the transaction starts.
     put(&connection, b"two");
     drop(watcher);
     // Without watchers there is nothing to wait for.
@@ -76,7 +76,7 @@ fn begin_does_not_wait_for_watchers() {
     let mut watcher = connection.watch(b"").unwrap();
     put(&connection, b"one");
     assert!(watcher.next(LONG).unwrap().is_some());
-    // Nobody deals with what was told.
+    // The notification is not dealt with.
     let begun = Instant::now();
     let linear = setting.page.database(MAIN).unwrap();
     let branching = setting.page.branching_database(MAIN).unwrap();
@@ -136,7 +136,7 @@ fn t103_two_connections_on_one_base_make_two_heads() {
     let mut open = both.each_ref().map(|connection| connection.start().unwrap());
     open[0].put(b"a", b"").unwrap();
     open[1].put(b"b", b"").unwrap();
-    // Nobody sees what is not committed.
+    // No connection sees what is not committed.
     assert!(both.each_ref().map(keys).iter().all(Vec::is_empty));
     for tx in open {
         tx.commit().unwrap();

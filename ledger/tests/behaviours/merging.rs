@@ -163,9 +163,9 @@ impl Recorder {
         Arc::new(Recorder { calls, given, asked, decide: Box::new(decide) })
     }
 
-    /// One that is never to be called.
+    /// A resolver that must not be called.
     fn never() -> Arc<Self> {
-        Self::new(|_, _, _, _| panic!("nobody is to be asked"))
+        Self::new(|_, _, _, _| panic!("no resolver is to be called"))
     }
 
     fn calls(&self) -> u64 {
@@ -222,7 +222,7 @@ fn t071_two_heads_with_other_keys_become_one_with_both_changes() {
     of_ann.commit().unwrap();
     of_bob.commit().unwrap();
     assert!(heads.page.has_unfinished_merges().unwrap());
-    // Nobody has said how, so the last one wins.
+    // No factory has said how, so the last one wins.
     heads.repository.maintain().unwrap();
     assert_eq!(heads.merged(), pairs(&[("ann", "1"), ("bob", "2")]));
     assert!(!heads.page.has_unfinished_merges().unwrap());
@@ -485,7 +485,7 @@ fn t083_three_common_commits_are_merged_first() {
 fn t084_a_merge_that_is_there_is_taken_as_the_base() {
     let heads = Heads::new();
     let [a, b, _] = criss_cross(&heads, &mut Union);
-    // A merge of two of them that nobody else would make.
+    // A merge of two of them that no other code would make.
     struct Marked;
     impl Merger for Marked {
         fn resolve(&mut self, _: &Conflict<'_>) -> Result<Resolution> {
@@ -584,7 +584,7 @@ fn t087_merges_of_others_are_merged_after_a_while() {
         heads.page.add_head(MAIN, &other).unwrap();
     }
     assert_eq!(delays, [10, 20, 40]);
-    // Whoever asks does not wait.
+    // A caller that asks for a merge does not wait.
     assert!(heads.page.merge_by_policy().unwrap());
     // A head that is a change sets it back.
     let last = heads.heads()[0];
@@ -733,7 +733,7 @@ fn t094_without_a_factory_known_pages_are_merged_and_new_ones_are_not() {
     heads.show(&[heads.put(&base, "a", ""), heads.put(&base, "b", "")]);
     heads.repository.maintain().unwrap();
     assert_eq!((heads.heads().len(), resolver.calls()), (1, 1));
-    // Another one is opened when nobody is there.
+    // Another page is opened while no factory is registered.
     let page = heads.repository.create_page("late", PageId::ROOT).unwrap();
     let both = [page.branching_database(MAIN).unwrap(), page.branching_database(MAIN).unwrap()];
     let mut open: Vec<_> = both.iter().map(|db| db.begin(&TxOptions::writing()).unwrap()).collect();
@@ -744,7 +744,7 @@ fn t094_without_a_factory_known_pages_are_merged_and_new_ones_are_not() {
     heads.repository.maintain().unwrap();
     assert!(!page.merge_by_policy().unwrap());
     assert_eq!(page.heads(MAIN).unwrap().len(), 2);
-    // Until somebody comes.
+    // Until a factory comes.
     let _factory = heads.follow(MergePolicy::LastOneWins, Recorder::never());
     heads.repository.maintain().unwrap();
     assert_eq!(page.heads(MAIN).unwrap().len(), 1);
@@ -798,7 +798,7 @@ fn t096_whoever_waits_for_merges_is_told() {
     heads.show(&[heads.put(&base, "a", ""), heads.put(&base, "b", "")]);
     assert_eq!(heads.page.wait_for_merges(Duration::ZERO).unwrap(), MergeWait::TimeOver);
     assert!(heads.page.has_unfinished_merges().unwrap());
-    // The same page, whose heads are merged just after whoever waits has seen them.
+    // The same page. Its heads are merged just after the waiting call has seen them.
     let hook = Hook { host: heads.host.clone(), after: Arc::default() };
     let builder = Repository::builder(hook.clone()).manual_maintenance();
     let page = builder.open().unwrap().page("test", PageId::ROOT).unwrap();

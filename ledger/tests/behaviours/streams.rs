@@ -37,7 +37,7 @@ fn t069_what_a_crash_leaves_of_a_value_goes() {
     writer.write_all(&noise(3_000_000, 69)).unwrap();
     // The first MiB is stored before a thread stores the second.
     assert!(setting.pieces(2).len() > 20);
-    // Nobody drops it, as in a crash.
+    // The writer is not dropped, as in a crash.
     std::mem::forget(writer);
     let repository = Repository::builder(setting.host.clone()).exclusive().manual_maintenance();
     let page = repository.open().unwrap().page("test", PageId::ROOT).unwrap();

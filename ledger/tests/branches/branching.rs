@@ -105,7 +105,8 @@ fn a_thread_that_would_wait_for_itself_is_told_so_at_once() {
     // Transactions of one handle take turns.
     is_refused(ann.write(|_| ann.write(|tx| tx.put(b"within", b""))));
     is_refused(ann.write(|_| ann.begin(&TxOptions::writing()).map(drop)));
-    // Those of two do not, and neither do those of a branch with one line of commits.
+    // Transactions of two handles do not, and neither do the transactions of a branch with one line
+    // of commits.
     ann.write(|_| bob.write(|tx| tx.put(b"bob", b""))).unwrap();
     linear.write(|_| linear.write(|tx| tx.put(b"linear", b""))).unwrap();
     // Each commit writes to the host.
@@ -234,7 +235,7 @@ fn what_a_handle_has_written_does_not_vanish_because_history_ends_before_it() {
     let merge = page.merge(MAIN, &side, &mut LastOneWins).unwrap();
     page.remove_branch("side").unwrap();
     page.set_retention(Retention::Last(5)).unwrap();
-    // Somebody who takes this process for dead does not keep what the open transaction needs.
+    // A process that takes this one for dead does not keep what the open transaction needs.
     open().page("test", PageId::ROOT).unwrap().collect().unwrap();
     assert!(page.commit(&side).is_err());
     // The head that `bob` makes is older than the merge, so each new handle begins there.

@@ -1,5 +1,5 @@
-//! Trees of conflicts. Whoever merges objects writes them; here they are made by hand. They arrive, are kept,
-//! collected, squashed and checked as the trees of contents are.
+//! Trees of conflicts. A program that merges objects writes them; here they are made by hand. They
+//! are received, kept, collected, squashed and checked as the trees of contents are.
 
 use std::collections::BTreeSet;
 
@@ -22,7 +22,7 @@ fn copy() -> (MemoryStore, Page) {
     (host, page)
 }
 
-/// Where what comes is made: a page with the contents, and one whose contents are the conflicts.
+/// The origin of what arrives: a page with the contents, and one whose contents are the conflicts.
 struct Elsewhere {
     contents: Page,
     conflicts: Page,

@@ -1,4 +1,4 @@
-//! A watcher that nobody asks any more keeps no history, and says so when somebody asks again.
+//! A watcher that is no longer asked keeps no history, and says so when it is asked again.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, mpsc};
@@ -13,10 +13,10 @@ use permazen_ledger::{
 
 use crate::support::clock::TestClock;
 
-/// Long enough for every machine. Nobody waits for it unless something is wrong.
+/// Long enough for every machine. A test waits this long only if something is wrong.
 const LONG: Duration = Duration::from_secs(60);
 
-/// A little less than the time after which a watcher that nobody asks keeps nothing.
+/// A little less than the time after which a watcher that is not asked keeps nothing.
 const NEARLY: u64 = 599_000;
 
 struct Setting {
@@ -85,7 +85,7 @@ fn a_watcher_that_nobody_asks_keeps_nothing_after_ten_minutes() {
     setting.put(b"b", b"1");
     setting.pass(NEARLY);
     assert!(setting.is_kept(&first));
-    // Whoever asks in time is told what differs.
+    // A watcher that is asked in time says what differs.
     let second = setting.put(b"c", b"1");
     let notification = told(&mut watcher);
     assert_eq!((keys(&notification), notification.lost), (vec![&b"b"[..], b"c"], false));
@@ -172,7 +172,7 @@ fn a_function_that_does_not_come_back_keeps_nothing() {
     let watcher = setting.page.watch(MAIN, b"").unwrap();
     let subscription = watcher.subscribe(move |told| {
         sender.send(told.unwrap()).unwrap();
-        // Nobody sends anything: it ends with the sender.
+        // Nothing is sent: it ends with the sender.
         let _ = wait.recv();
     });
     let subscription = subscription.unwrap();

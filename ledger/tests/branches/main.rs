@@ -1,4 +1,5 @@
-//! Branches with one head or several, how heads are merged, and how those who watch a branch are told.
+//! Branches with one head or several, how heads are merged, and how watchers of a branch are
+//! notified.
 #![allow(clippy::panic, clippy::unwrap_used)]
 
 #[path = "../support/mod.rs"]

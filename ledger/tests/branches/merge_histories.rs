@@ -96,7 +96,7 @@ impl MergeFactory for Policy {
 }
 
 fn open(host: &MemoryStore) -> (Repository, Page) {
-    // Nobody else has it open, so what is not kept is removed at once.
+    // No other process has it open, so what is not kept is removed at once.
     let builder =
         Repository::builder(host.clone()).exclusive().manual_maintenance().cache_bytes(1 << 20);
     let repository = builder.clock(Arc::new(Steps(AtomicU64::new(3_000)))).create().unwrap();
@@ -105,7 +105,7 @@ fn open(host: &MemoryStore) -> (Repository, Page) {
     (repository, page)
 }
 
-/// Who merges.
+/// How heads are merged.
 #[derive(Debug, Clone, Copy)]
 enum How {
     Newer,
@@ -314,7 +314,7 @@ impl History {
                 0..3 => self.commit(),
                 3..5 => {
                     self.send();
-                    // What is on its way is kept by nobody.
+                    // What is on its way is not kept.
                     if self.prunes {
                         self.receive();
                     }

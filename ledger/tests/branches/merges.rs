@@ -227,7 +227,7 @@ impl Merger for Indexing {
     }
 
     fn resolve(&mut self, conflict: &Conflict<'_>) -> Result<Resolution> {
-        assert!(!conflict.key.starts_with(b"i"), "nobody is asked about derived entries");
+        assert!(!conflict.key.starts_with(b"i"), "a resolver is not asked about derived entries");
         Ok(Resolution::Older)
     }
 

@@ -257,7 +257,7 @@ fn a_refused_pair_holds_up_no_other_head() {
     }
     for tx in open {
         tx.commit().unwrap();
-        // Heads are looked at in the order of their times: those that are refused come first.
+        // Heads are merged in the order of their times: those that are refused come first.
         thread::sleep(Duration::from_millis(2));
     }
     assert_eq!(page.heads(MAIN).unwrap().len(), 3);
@@ -314,7 +314,7 @@ fn after_the_time_limit_the_last_one_wins() {
     while says.calls.load(Ordering::Relaxed) == 0 {
         thread::yield_now();
     }
-    // It has not come back, so it is not asked again, and nobody waits for it.
+    // The call has not returned, so the resolver is not called again, and nothing waits for it.
     diverge(&page, &[("b", "")], &[("c", "")]);
     assert!(page.merge_by_policy().unwrap());
     assert_eq!(keys(&page), ["a", "b", "c", "key"]);
@@ -389,7 +389,7 @@ fn another_policy_ends_the_merge_that_is_being_decided() {
         Ok(())
     });
     let first = repository.add_merge_factory(Arc::new(Given(Arc::new(says))));
-    let then = Says::new(MergePolicy::LastOneWins, None, |_| panic!("nobody is asked"));
+    let then = Says::new(MergePolicy::LastOneWins, None, |_| panic!("it is not asked"));
     let _then = repository.add_merge_factory(Arc::new(Given(Arc::new(then))));
     diverge(&page, &[("a", "")], &[("b", "")]);
     thread::scope(|scope| {
@@ -412,7 +412,7 @@ fn a_resolver_may_use_the_page() {
     let again = repository.clone();
     let says = Says::new(MergePolicy::Custom, None, move |result| {
         let page = of_resolver.lock().unwrap().clone().unwrap();
-        // It is asked while nobody holds a lock.
+        // It is called while no lock is held.
         assert!(page.has_unfinished_merges()?);
         assert!(matches!(page.merge_by_policy(), Err(LedgerError::Busy { .. })));
         assert_eq!(page.wait_for_merges(Duration::ZERO)?, MergeWait::TimeOver);
@@ -656,7 +656,7 @@ fn heads_that_come_while_others_are_merged_are_not_forgotten() {
     merges.iter().for_each(|merge| page.add_head("all", merge).unwrap());
     own.commit().unwrap();
     assert_eq!(page.heads("all").unwrap().len(), 3);
-    // Somebody merges, so this does nothing yet.
+    // Another thread merges, so this does nothing yet.
     repository.maintain().unwrap();
     assert_eq!(page.heads("all").unwrap().len(), 3);
     // It is asked about both branches.

@@ -18,7 +18,7 @@ use rand::{RngExt, SeedableRng};
 
 use crate::support::page::Map;
 
-/// Long enough for every machine. Nobody waits for it unless something is wrong.
+/// Long enough for every machine. A test waits this long only if something is wrong.
 const LONG: Duration = Duration::from_secs(60);
 
 fn new_page() -> (MemoryStore, Page) {
@@ -293,7 +293,7 @@ fn a_subscription_whose_host_fails_is_not_called_all_the_time() {
     drop(subscription);
 }
 
-/// Nobody commits after that, and no thread looks.
+/// No commit comes after that, and no thread looks.
 #[test]
 fn what_the_host_has_failed_to_give_once_is_told_without_another_commit() {
     let plain = MemoryStore::new();
@@ -319,7 +319,7 @@ fn what_the_host_has_failed_to_give_once_is_told_without_another_commit() {
     assert!(failed > 5);
 }
 
-/// A damaged row of one branch keeps nobody from being told of another one.
+/// A damaged row of one branch does not delay notifications of another one.
 #[test]
 fn a_damaged_branch_holds_up_no_watcher_of_another_one() {
     let (host, page) = new_page();
@@ -342,7 +342,7 @@ fn a_damaged_branch_holds_up_no_watcher_of_another_one() {
     change(&other_handle(&host), MAIN, &[(b"a", Some(b"1"))]);
     assert_eq!(keys(&waiting.join().unwrap()), [b"a"]);
     assert!(on_main.wait_timeout(LONG).unwrap());
-    // What cannot be read is an error for who waits for it, at once.
+    // A caller that waits for what cannot be read gets an error, at once.
     assert!(KvError::from(waiting_too.join().unwrap().unwrap_err()).is_damage());
     assert!(on_side.wait_timeout(LONG).unwrap());
 }

@@ -1,5 +1,5 @@
-//! What errors say: what a later version has written is told apart from damage, and damage says where it is
-//! and who needed it.
+//! What errors say: an error tells what a later version has written from damage, and for damage
+//! says where it is and what needed it.
 
 use std::collections::HashMap;
 use std::io::Read;

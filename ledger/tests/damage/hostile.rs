@@ -128,7 +128,7 @@ fn is_too_long(error: LedgerError, len: u64) {
         "{error}"
     );
     assert!(error.to_string().contains("get_partial"), "{error}");
-    // Who has scanned a page must know which entry to leave out.
+    // A caller that has scanned a page must know which entry to leave out.
     assert!(matches!(error, LedgerError::WholeValueTooLong { key, .. } if !key.is_empty()));
 }
 
@@ -173,7 +173,7 @@ fn the_longest_value_in_one_piece_can_be_set() {
     assert_eq!(snapshot.get(b"short").unwrap().unwrap().len(), 100_000);
     is_too_long(snapshot.get(b"long").map(drop).unwrap_err().into(), 100_001);
     assert_eq!(snapshot.get_partial(b"long", 1, -1).unwrap().unwrap().len(), 100_000);
-    // It holds up nobody who lists entries.
+    // It does not stop a listing of entries.
     let entries = snapshot.entries(KeySpan::FULL, Direction::Forward).unwrap();
     let entries: Vec<_> = entries.map(Result::unwrap).collect();
     let found: Vec<_> = entries.iter().map(|entry| (&*entry.key, entry.value.len)).collect();
@@ -295,7 +295,7 @@ fn a_commit_must_be_as_it_was_said_when_it_was_pruned() {
         let error = receiver.add_commit(&parent, &bytes).unwrap_err();
         assert!(matches!(error, LedgerError::Integrity { .. }), "{error}");
         drop(receiver);
-        // Without its child, nobody has said anything of it.
+        // Without its child, nothing says anything of it.
         page.collect().unwrap();
     }
     let mut receiver = page.receive();
@@ -325,7 +325,7 @@ impl KvDatabase for Hooked {
     }
 }
 
-/// Somebody else adds it between the look at what was said and the transaction.
+/// Another process adds it between the look at what was said and the transaction.
 #[test]
 fn a_commit_must_be_as_it_was_said_whichever_comes_first() {
     for (generation, later) in [(1_000, 0), (1, 1)] {

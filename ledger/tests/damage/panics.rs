@@ -14,7 +14,7 @@ use permazen_ledger::{LedgerError, MAIN, Page, PageId, Repository};
 
 use crate::support::page::put;
 
-/// Long enough for every machine. Nobody waits for it unless something is wrong.
+/// Long enough for every machine. A test waits this long only if something is wrong.
 const LONG: Duration = Duration::from_secs(60);
 
 /// A host that panics when a thread with a given name begins a transaction.
@@ -34,7 +34,7 @@ impl Panics {
     fn wait(&self) {
         let begun = std::time::Instant::now();
         while self.on.lock().unwrap().is_some() {
-            assert!(begun.elapsed() < LONG, "nobody begins a transaction");
+            assert!(begun.elapsed() < LONG, "no thread begins a transaction");
             thread::yield_now();
         }
     }
@@ -80,7 +80,7 @@ fn watches_are_told_after_a_panic_of_the_host_on_their_thread() {
         let mut watcher = here.watch(MAIN, b"").unwrap();
         host.on("permazen-ledger-heads", looks);
         host.wait();
-        // What could not be looked at may have changed.
+        // What could not be read may have changed.
         assert!(first.wait_timeout(LONG).unwrap());
         let second = db.begin(&TxOptions::reading()).unwrap().watch(b"key").unwrap();
         put_key(&there, b"key");
@@ -103,7 +103,7 @@ impl std::task::Wake for Panicking {
 }
 
 #[test]
-fn watches_are_told_after_panics_of_those_who_are_told() {
+fn watches_are_notified_after_their_wakers_panic() {
     let host = Panics::default();
     let (here, there) = (page(&host), page(&host));
     let db = here.database(MAIN).unwrap();
@@ -114,7 +114,8 @@ fn watches_are_told_after_panics_of_those_who_are_told() {
         assert!(watch.as_mut().poll(&mut Context::from_waker(&waker)).is_pending());
     }
     put_key(&there, b"a");
-    // Whoever may not have been told because of the first panic is told then, and panics too.
+    // A watch that may not have been notified because of the first panic is notified then, and its
+    // waker panics too.
     told.iter().for_each(|watch| assert!(watch.wait_timeout(LONG).unwrap()));
     let other = watch(b"c");
     put_key(&there, b"c");

@@ -598,7 +598,7 @@ fn marks_that_a_sweep_cannot_go_by_are_found() {
         },
         "part 0 of the marks",
     );
-    // Those of rounds that were given up are not read.
+    // The marks of rounds that were given up are not read.
     let mut rows = good.clone();
     put_row(&mut rows, &[&[0x33][..], &[0; 12]].concat(), b"1");
     assert_eq!(found(&rows), Vec::<String>::new());

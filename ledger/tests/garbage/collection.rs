@@ -1,4 +1,4 @@
-//! What a collection keeps, against a simple model; and what it means to who reads.
+//! What a collection keeps, against a simple model; and what it means to readers.
 //!
 //! `PERMAZEN_HISTORIES` sets how many random histories there are.
 
@@ -471,7 +471,7 @@ fn a_damaged_piece_ends_a_round_and_none_begins_by_itself_before_one_was_complet
     let error = page.collect().unwrap_err();
     assert!(matches!(error, LedgerError::DamagedRow { .. }), "{error}");
     assert_eq!(phase(&host), 0);
-    // Nobody tries again and again.
+    // Maintenance does not try again and again.
     let rows = host.snapshot();
     for _ in 0..3 {
         clock.advance(Duration::from_secs(600));

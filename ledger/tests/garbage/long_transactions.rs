@@ -50,7 +50,7 @@ fn other_process(retention: Retention, has_first: bool) {
     page.merge_heads(MAIN, &mut LastOneWins).unwrap();
     assert_eq!(get(&page, b"mine").as_deref(), Some(&b"1"[..]), "{retention:?}");
     assert_eq!(get(&page, b"theirs").as_deref(), Some(&[29][..]), "{retention:?}");
-    // Once nobody needs it any more, history goes.
+    // Once it is not needed any more, history goes.
     for _ in 0..30 {
         clock.advance(Duration::from_secs(10));
         repositories.iter().for_each(|repository| repository.maintain().unwrap());

@@ -72,7 +72,7 @@ fn collect_all(page: &Page, clock: &TestClock) {
 fn bury(page: &Page, clock: &TestClock) {
     clock.advance(90 * MINUTE);
     match page.collect() {
-        // Whoever has collected may have slept.
+        // The process that has collected may have slept.
         Ok(_) | Err(LedgerError::Busy { .. }) => {}
         Err(error) => panic!("{error}"),
     }
@@ -219,7 +219,7 @@ fn a_log_ends_where_history_ends() {
     assert_eq!(page.log(commits[1]).unwrap().count(), 1);
     assert!(page.is_ancestor(&commits[8], &commits[9]).unwrap());
     assert!(page.is_ancestor(&CommitId::FIRST, &commits[9]).unwrap());
-    // Nobody knows what was between them.
+    // Nothing says what was between them.
     let error = page.is_ancestor(&commits[1], &commits[9]).unwrap_err();
     assert!(matches!(error, LedgerError::BaseMissing { commit, .. } if commit == commits[6]));
     page.create_branch("old", &commits[1]).unwrap();
@@ -417,8 +417,8 @@ fn interleaved(seed: u64) {
     let mut kept: Vec<(CommitId, Map, usize)> = Vec::new();
     for _ in 0..300 {
         clock.advance(Duration::from_secs(random.random_range(0..25)));
-        let who = random.random_range(0..processes.len());
-        let page = &processes[who].page;
+        let index = random.random_range(0..processes.len());
+        let page = &processes[index].page;
         let branch = [MAIN, "other"][random.random_range(0..2)];
         match random.random_range(0..21) {
             20 => {
@@ -455,7 +455,7 @@ fn interleaved(seed: u64) {
             14 => {
                 let head = page.head(branch).unwrap();
                 page.set_tag("tag", &head).unwrap();
-                kept.retain(|(_, _, who)| *who != usize::MAX);
+                kept.retain(|(_, _, index)| *index != usize::MAX);
                 kept.push((head, models[branch].clone(), usize::MAX));
             }
             15 => {
@@ -473,13 +473,13 @@ fn interleaved(seed: u64) {
             }
             16 => {
                 // It ends without a word.
-                let repository = processes[who].repository.clone();
+                let repository = processes[index].repository.clone();
                 std::mem::forget(repository);
-                processes[who] = process(&host, &clock);
+                processes[index] = process(&host, &clock);
             }
-            _ => processes[who].repository.maintain().unwrap(),
+            _ => processes[index].repository.maintain().unwrap(),
         }
-        let page = &processes[who].page;
+        let page = &processes[index].page;
         let snapshot = page.snapshot(&page.head(branch).unwrap()).unwrap();
         assert_eq!(map(&snapshot).unwrap(), models[branch]);
     }

@@ -33,7 +33,7 @@ fn one_commit_has_the_content_of_all() {
     let commit = page.commit(&squashed).unwrap().unwrap();
     assert!(matches!(&commit.origin, Origin::Change { message, .. } if message == "both"));
     assert!(commit.time > page.commit(&base).unwrap().unwrap().time);
-    // Who knows the old ones can read them.
+    // A caller that knows the old ones can read them.
     assert_eq!(page.snapshot(&one).unwrap().get(b"a").unwrap().as_deref(), Some(&b"1"[..]));
     assert_clean(&page);
 }
@@ -462,7 +462,7 @@ impl Model {
                 panic!("{what}: key {key} of {into} has {found:?}, and not that of {may_be:?}");
             };
             if may_be.len() > 1 && may_be[0] != may_be[1] {
-                // Whoever sees the merge sees what it has decided.
+                // A commit that has the merge has what the merge has decided.
                 change = self.values.len() as u64;
                 self.values.push(found);
                 seen.changes.insert(change);

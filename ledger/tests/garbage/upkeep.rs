@@ -26,7 +26,7 @@ type Hook = Box<dyn FnOnce() + Send>;
 struct Host {
     store: MemoryStore,
     before: Arc<Mutex<Option<Hook>>>,
-    /// Nobody else gets the right to write.
+    /// Set while no process gets the right to write.
     is_busy: Arc<AtomicBool>,
 }
 
@@ -49,7 +49,7 @@ impl KvDatabase for Host {
             let hook = self.before.lock().unwrap().take();
             hook.into_iter().for_each(|hook| hook());
             if self.is_busy.load(Ordering::Relaxed) {
-                return Err(KvError::Retry("somebody else writes".to_owned()));
+                return Err(KvError::Retry("another process writes".to_owned()));
             }
         }
         self.store.begin(options)
@@ -72,7 +72,7 @@ fn round(host: &MemoryStore) -> (u64, u8) {
     (u64::from_be_bytes(row[38..46].try_into().unwrap()), row[47])
 }
 
-/// A page with two commits, of which only the second is kept unless somebody reads the first.
+/// A page with two commits, of which only the second is kept unless a reader has the first.
 fn with_old_commit(repository: &Repository) -> (Page, CommitId) {
     let page = repository.page_or_create("films", ROOT).unwrap();
     let old = put(&page, MAIN, b"Alien", b"1978");
@@ -138,7 +138,7 @@ fn values_that_are_given_up_on_a_closed_page_go() {
     one.maintain().unwrap();
     assert_eq!((count_rows(&host, 0x31), count_rows(&host, 0x26)), (0, 0));
 
-    // One that somebody may still take stays for an hour after its last reference.
+    // A value that can still be taken stays for an hour after its last reference.
     let page = one.page("films", ROOT).unwrap();
     let film = write(&page).finish().unwrap();
     drop(page);
@@ -285,7 +285,7 @@ fn commits_go_soon_when_much_is_new() {
     let repository = repository.clock(Arc::clone(&clock) as _).create().unwrap();
     let page = repository.create_page("test", PageId::ROOT).unwrap();
     page.set_retention(Retention::Last(3)).unwrap();
-    // The page is open for less than a minute: nobody looks because of the time.
+    // The page is open for less than a minute: no check is made because of the time.
     let (mut most, mut pieces) = (0, 0);
     for round in 0..20 {
         for part in 0..10_u8 {
@@ -535,7 +535,7 @@ fn what_had_a_name_meanwhile_waits_anew_before_it_goes() {
         other.collect().unwrap();
         clock.advance(3 * MINUTE);
         name(&page, &lost[1]);
-        // Somebody in another process has just begun to read them.
+        // Another process has just begun to read them.
         let snapshots = lost.map(|id| page.snapshot(&id).unwrap());
         assert_eq!(other.collect().unwrap().commits, 0);
         clock.advance(MINUTE);
@@ -638,7 +638,7 @@ fn commit_on_old_base(has_looked: bool, after: usize, retention: Retention) {
 fn a_commit_beside_heads_keeps_what_merging_it_needs_whatever_was_computed_before() {
     commit_on_old_base(false, 1, Retention::Heads);
     commit_on_old_base(true, 0, Retention::Heads);
-    // What is about to go is further away than somebody looks.
+    // What is about to go is further away than the search goes.
     commit_on_old_base(false, 100, Retention::Last(80));
 }
 

@@ -65,7 +65,7 @@ fn contents_are_compared_by_their_trees_as_by_a_scan() {
 #[test]
 fn a_check_of_what_was_read_loads_nothing_that_is_shared() {
     let host = Arc::new(CountingStore::new(MemoryStore::new()));
-    // Nobody else reads from the host.
+    // Nothing else reads from the host.
     let repository = || Repository::builder(Arc::clone(&host)).manual_maintenance();
     let page = repository().create().unwrap().create_page("a", PageId::ROOT).unwrap();
     let db = page.database(MAIN).unwrap();

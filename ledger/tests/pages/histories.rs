@@ -287,7 +287,7 @@ fn small_transactions_are_as_in_a_map() {
     }
 }
 
-/// The same as every store is tried with, on a page, whose host gets many small changes itself.
+/// The test that each store runs, on a page. Its host gets many small changes itself.
 #[test]
 fn a_page_is_a_store_of_small_transactions() {
     let changes = std::env::var("PERMAZEN_CHANGES").map_or(10_000, |count| count.parse().unwrap());

@@ -205,7 +205,7 @@ fn a_deletion_that_was_interrupted_is_continued_by_anybody() {
         let names = |repository: &Repository| repository.pages().unwrap();
         assert_eq!(names(&other), [("books".to_owned(), ROOT)]);
         if round % 2 == 0 {
-            // Whoever wants the name continues.
+            // A process that wants the name continues.
             drop(other.create_page("films", ROOT).unwrap());
             other.delete_page("films", ROOT).unwrap();
         } else {
@@ -252,7 +252,7 @@ fn usage_is_the_time_of_the_last_close() {
     one.maintain().unwrap();
     assert_eq!(names(&one), [closed("b"), closed("c"), open("a")]);
     drop(handle);
-    // Who gives the repository back closes all.
+    // Dropping the repository closes all.
     drop(two);
     assert_eq!(names(&one), [closed("b"), closed("c"), closed("a")]);
     assert_all_clean(&one);
@@ -292,7 +292,7 @@ fn t113_a_page_with_commits_is_not_evicted() {
     assert_eq!(repository.evict_least_used().unwrap(), None);
     let page = repository.page("films", ROOT).unwrap();
     assert_eq!(page.log(page.head(MAIN).unwrap()).unwrap().count(), 2);
-    // A tag is something that somebody wanted, even without a commit.
+    // A tag was set on purpose, even without a commit.
     let tagged = repository.create_page("books", ROOT).unwrap();
     tagged.set_tag("begin", &tagged.head(MAIN).unwrap()).unwrap();
     drop(tagged);
@@ -455,7 +455,7 @@ fn a_page_gets_another_name_and_keeps_all_it_has() {
     put_key(&page, b"Alien");
     let (head, id) = (page.head(MAIN).unwrap(), PageId([7; 16]));
     let (from, to) = (("films", ROOT), ("old films", id));
-    // Nobody may have it open.
+    // No process may have it open.
     for repository in [&one, &two] {
         let refused = repository.rename_page(from, to);
         assert!(matches!(refused, Err(LedgerError::PageInUse { .. })), "{refused:?}");

@@ -148,7 +148,7 @@ fn evict_at_once(host: &Arc<dyn KvDatabase>, repositories: [Repository; 3]) {
                     Err(error) if error.is_retryable() => continue,
                     Err(error) => panic!("{error}"),
                 };
-                // Nobody evicts it while it is open, and nobody after it has changed.
+                // No process evicts it while it is open, or after it has changed.
                 set(&page, &number.to_be_bytes());
                 let mut changed: std::sync::MutexGuard<'_, Names> = changed.lock().unwrap();
                 changed.insert((ledger, id));
@@ -205,7 +205,7 @@ fn two_processes_evict_at_once() {
     evict_at_once(&host, [process(&host), process(&host), process(&host)]);
 }
 
-/// Somebody else has the right to write to the host for long.
+/// Another process has the right to write to the host for long.
 #[test]
 fn who_opens_a_page_that_is_open_does_not_wait_for_the_host() {
     let folder = tempfile::tempdir().unwrap();

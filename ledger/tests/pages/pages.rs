@@ -464,7 +464,7 @@ fn commits_say_the_words_of_their_thread() {
                 .unwrap();
             // A panic takes the words back.
             let panicked = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
-                page.with_author_and_message("nobody", "", || {
+                page.with_author_and_message("Cid", "", || {
                     std::panic::resume_unwind(Box::new(()))
                 })
             }));
@@ -474,7 +474,7 @@ fn commits_say_the_words_of_their_thread() {
         .unwrap();
     assert_eq!((words(inner), words(outer)), ("Bob: inner".into(), "Ann: outer".into()));
     assert_eq!(words(put(&page, MAIN, b"a", b"3")), ": ");
-    // Those of another page are not meant.
+    // The author and message of another page are not meant.
     let other = new_page();
     let commit = other.with_author_and_message("Ann", "", || put(&page, MAIN, b"a", b"4")).unwrap();
     assert_eq!(words(commit), ": ");

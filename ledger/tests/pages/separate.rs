@@ -310,7 +310,7 @@ fn who_was_taken_for_dead_protects_what_is_left() {
     clock.advance(HOUR / 30);
     one.maintain().unwrap();
     let other = two.page("films", ROOT).unwrap();
-    // It sleeps for so long that others take its lease, but not what it reads.
+    // It sleeps long enough that others take its lease, but not what it reads.
     for _ in 0..3 {
         clock.advance(HOUR);
         other.collect().unwrap();
@@ -572,7 +572,7 @@ fn damaged_parameters_and_databases_that_stay_hold_up_no_deletion() {
     }
     repository.maintain().unwrap();
     damage(&disk, 1, &[0x2f]);
-    // Who writes it is told that it is gone.
+    // A handle that writes to it gets the error that it is gone.
     let open = disk.pages.lock().unwrap()[&1].clone();
     repository.delete_page("one", ROOT).unwrap();
     assert_eq!(disk.numbers(), [2, 3]);
@@ -627,7 +627,7 @@ fn a_page_that_is_first_opened_after_another_was_deleted_is_no_finding_of_a_chec
             (process(&disk, &clock), held_up(&disk, &clock, None));
         drop(one.create_page("old", ROOT).unwrap());
         one.maintain().unwrap();
-        // At some point it is there, and nobody has opened it.
+        // At some point it is there, and no process has opened it.
         faults.fail_from(nth, || KvError::IllegalState("killed".to_owned()));
         let is_over = one.create_page("films", ROOT).is_ok();
         faults.stop();

@@ -191,7 +191,7 @@ fn a_transaction_that_conflicts_takes_the_value_when_it_runs_again() {
     put(&page, MAIN, &[(b"number", b"1")]).unwrap();
     assert!(tx.commit().unwrap_err().is_retryable());
     assert_eq!(get(&page, b"film"), None);
-    // Who has read the key conflicts with who attaches the value.
+    // A transaction that has read the key conflicts with one that attaches the value.
     let mut reader = db.begin(&TxOptions::writing()).unwrap();
     assert!(reader.get(b"film").unwrap().is_none());
     reader.put(b"number", b"2").unwrap();
@@ -436,7 +436,7 @@ fn a_value_whose_commit_goes_just_before_a_round_is_garbage_after_it() {
     assert!(!rows(&host, 0x26).is_empty());
     while collect(&collector.page, 1) {}
     assert_clean_when(&collector.page, "after the round");
-    // Its rows go, and nobody else says that there is garbage.
+    // Its rows go, and nothing else says that there is garbage.
     let other = process(host.clone(), &clock);
     other.repository.maintain().unwrap();
     assert_clean_when(&other.page, "after the rows went");
@@ -496,8 +496,8 @@ impl KvDatabase for Interrupted {
     }
 }
 
-/// Says which cases of a long list are tried: all if `PERMAZEN_STREAMS` is `all`, else one in so many. Each run
-/// tries the same ones, from all parts of the list.
+/// Says which cases of a long list are tried: all if `PERMAZEN_STREAMS` is `all`, else one in
+/// `every`. Each run tries the same ones, from all parts of the list.
 struct Chosen {
     every: usize,
     at: usize,
@@ -777,8 +777,8 @@ fn history(seed: u64, values: &[Vec<u8>]) {
     let mut model: Option<usize> = None;
     for _ in 0..250 {
         clock.advance(Duration::from_secs(random.random_range(0..25)));
-        let who = random.random_range(0..actors.len());
-        let Actor { process: Process { repository, page }, writers, references } = &mut actors[who];
+        let index = random.random_range(0..actors.len());
+        let Actor { process: Process { repository, page }, writers, references } = &mut actors[index];
         let which = random.random_range(0..values.len());
         match random.random_range(0..22) {
             0..8 => {
@@ -821,11 +821,11 @@ fn history(seed: u64, values: &[Vec<u8>]) {
                 std::mem::forget(repository.clone());
                 writers.drain(..).for_each(std::mem::forget);
                 references.drain(..).for_each(std::mem::forget);
-                actors[who] = Actor::new(&host, &clock);
+                actors[index] = Actor::new(&host, &clock);
             }
             _ => repository.maintain().unwrap(),
         }
-        let page = &actors[who].process.page;
+        let page = &actors[index].process.page;
         assert_clean_when(page, "in between");
         assert!(get(page, b"film").as_ref() == model.map(|which| &values[which]));
     }

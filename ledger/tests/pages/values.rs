@@ -15,7 +15,7 @@ use crate::support::page::noise;
 fn snapshot(values: &[Vec<u8>]) -> (PageSnapshot, permazen_kv::counting::Counter) {
     let host = CountingStore::new(MemoryStore::new());
     let counter = host.counter();
-    // Nobody else reads from the host.
+    // Nothing else reads from the host.
     let repository = Repository::builder(host).manual_maintenance().create().unwrap();
     let page = repository.create_page("a", PageId::ROOT).unwrap();
     let db = page.database(MAIN).unwrap();

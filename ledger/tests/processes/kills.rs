@@ -51,7 +51,7 @@ fn writes(number: u64) -> Map {
     writes
 }
 
-/// A value, every fifth so long that several transactions store it. What some have others have too.
+/// A value. Every fifth one is long enough that several transactions store it. Values share parts.
 fn film(number: u64) -> Vec<u8> {
     let mut film = vec![0; 30_000];
     StdRng::seed_from_u64(number % 3).fill_bytes(&mut film);

@@ -37,7 +37,7 @@ fn page(repository: &Repository) -> Page {
     repository.page_or_create("test", PageId::ROOT).unwrap()
 }
 
-/// Tries again what somebody else was in the way of.
+/// Tries again while another process is in the way.
 fn stubbornly<T>(mut step: impl FnMut() -> Result<T, LedgerError>) -> T {
     loop {
         match step() {
@@ -219,7 +219,8 @@ fn assert_serializable(rounds: &[Vec<Done>], last: &Lists, when: &str) {
                 let (before, then) = (list[..read.len()].last(), list.get(read.len()));
                 let is_own = then == Some(&done.number);
                 assert_eq!(is_own, done.appended.contains(key), "{what}");
-                // Who has not read a number comes before who has appended it.
+                // A transaction that has not read a number comes before the one that has appended
+                // it.
                 let then = if is_own { list.get(read.len() + 1) } else { then };
                 after.entry(done.number).or_default().extend(then);
                 if let Some(before) = before {

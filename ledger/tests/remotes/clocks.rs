@@ -157,7 +157,7 @@ fn no_commit_comes_after_which_no_change_is_possible() {
     assert_eq!(time(&here, &next), FAR + 1);
     let merge = here.merge(MAIN, &next, &mut LastOneWins).unwrap();
     assert_eq!(time(&here, &merge), FAR + 1);
-    // A pruned parent cannot have made it possible: nobody can say what time it had.
+    // A pruned parent cannot have made it possible: nothing says what time it had.
     let pruned = CommitId(Digest([9; 32]));
     let mut receiver = here.receive().taking_commits_ahead();
     let late = CommitTime::from_bits((1 << 63) - 3);

@@ -210,7 +210,7 @@ fn what_was_merged_as_a_base_is_not_merged_again() {
         assert_eq!(verification.commits, before);
         commits = before;
     }
-    // What nobody can have in common any more goes.
+    // What branches can no longer have in common goes.
     page.remove_branch("right").unwrap();
     page.set_retention(Retention::Heads).unwrap();
     page.collect().unwrap();

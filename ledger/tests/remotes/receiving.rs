@@ -472,7 +472,7 @@ fn what_comes_from_the_remote_is_there() {
     follow(&there, &here);
     let status = |id: &CommitId| here.commit_status(id).unwrap();
     assert_eq!((status(&first), count_rows(&*host, 0x27)), (Status::Synced, 0));
-    // From somebody else, it is only here.
+    // A commit from another page is only here.
     let second = write(&there, MAIN, |tx| tx.put(b"key", &noise(3_000, 2)).unwrap());
     bring(&there, &mut here.receive(), &second);
     here.create_branch("second", &second).unwrap();
@@ -711,7 +711,7 @@ fn what_is_collected_meanwhile_is_wanted_again() {
         tx.put(b"film", &long).unwrap();
         tx.put(b"other", &noise(100_000, 4)).unwrap();
     });
-    // One of the values is here, in a commit of which nobody knows elsewhere.
+    // One of the values is here, in a commit that is known nowhere else.
     write(&here, MAIN, |tx| tx.put(b"film", &long).unwrap());
     let bytes = there.remote().commit_bytes(&commit).unwrap().unwrap();
     let mut receiver = here.receive();

@@ -112,7 +112,7 @@ fn a_resolver_is_told_of_priorities_and_of_values_that_are_not_here() {
             for changes in [result.changes(b"")?, result.conflicts(b"")?] {
                 seen.lock().unwrap().push(changes.collect::<Result<Vec<_>>>()?);
             }
-            // Reading asks nobody, fetching does.
+            // Reading asks no source, fetching does.
             let error = LedgerError::from(right.get(b"film").unwrap_err());
             assert!(matches!(error, LedgerError::NeedsFetch { .. }), "{error}");
             assert_eq!(left.fetch(b"film")?.map(|film| film.len()), Some(5_000));
@@ -330,7 +330,7 @@ fn what_the_merger_replaces_at_the_end_is_not_stored() {
         },
     );
     assert_eq!(merged.unwrap().get(b"film").unwrap().as_deref(), Some(&b"none"[..]));
-    // The value that was written in parts was put by nobody; it goes once nobody has a reference.
+    // The value that was written in parts was not put; it goes once there is no reference to it.
     let verification = page.verify().unwrap();
     assert!(verification.is_clean(), "{:?}", verification.findings);
     let streamed = page.verify().unwrap().unreachable_bytes;

@@ -142,9 +142,9 @@ impl History {
     }
 
     /// Changes a branch, and takes the pieces of these values from the streams.
-    fn commit(&mut self, who: usize, change: impl FnOnce(&mut dyn KvWrite), value: Option<usize>) {
+    fn commit(&mut self, index: usize, change: impl FnOnce(&mut dyn KvWrite), value: Option<usize>) {
         let branch = BRANCHES[self.below(2)];
-        write(&self.processes[who].page, branch, change);
+        write(&self.processes[index].page, branch, change);
         if let Some(value) = value {
             let pieces = &self.values[value];
             self.model.transient.retain(|digest| !pieces.contains(digest));
@@ -152,8 +152,8 @@ impl History {
     }
 
     fn step(&mut self) {
-        let who = self.below(2);
-        let page = self.processes[who].page.clone();
+        let index = self.below(2);
+        let page = self.processes[index].page.clone();
         let branch = BRANCHES[self.below(2)];
         match self.below(34) {
             0..9 => {
@@ -162,11 +162,11 @@ impl History {
                 let puts = |tx: &mut dyn KvWrite| {
                     (key..=key + count).for_each(|key| tx.put(&key.to_be_bytes(), &short).unwrap());
                 };
-                self.commit(who, puts, None);
+                self.commit(index, puts, None);
             }
             9..12 => {
                 let (key, number) = ([self.below(9) as u8], self.below(VALUES));
-                self.commit(who, |tx| tx.put(&key, &value(number)).unwrap(), Some(number));
+                self.commit(index, |tx| tx.put(&key, &value(number)).unwrap(), Some(number));
             }
             12..14 => {
                 let key = self.below(500) as u16;
@@ -175,19 +175,19 @@ impl History {
                 let change = |tx: &mut dyn KvWrite| {
                     tx.remove_span(KeySpan::new(&span.0, Some(&span.1))).unwrap();
                 };
-                self.commit(who, change, None);
+                self.commit(index, change, None);
             }
             14..16 => {
                 let number = self.below(VALUES);
                 let before = digests(&*self.host, 0x23);
-                self.streams[who].push((stream(&page, number), number));
+                self.streams[index].push((stream(&page, number), number));
                 let new = self.values[number].difference(&before);
                 self.model.transient.extend(new);
             }
             16..18 => {
-                if let Some((stream, number)) = self.streams[who].pop() {
+                if let Some((stream, number)) = self.streams[index].pop() {
                     let key = [self.below(9) as u8];
-                    self.commit(who, |tx| tx.put(&key, stream.as_bytes()).unwrap(), Some(number));
+                    self.commit(index, |tx| tx.put(&key, stream.as_bytes()).unwrap(), Some(number));
                 }
             }
             18 => {
@@ -232,7 +232,7 @@ impl History {
             28..31 => self.attach_slice(&page),
             31 if self.below(4) == 0 => self.detach(&page),
             31..33 => self.mark(&page),
-            _ => self.kill(who),
+            _ => self.kill(index),
         }
         self.look();
     }
@@ -284,10 +284,10 @@ impl History {
     }
 
     /// A process ends at once, and another one begins.
-    fn kill(&mut self, who: usize) {
+    fn kill(&mut self, index: usize) {
         let new = Process::new(&self.host, &self.clock);
-        let Process { repository, page } = std::mem::replace(&mut self.processes[who], new);
-        std::mem::forget((repository, page, std::mem::take(&mut self.streams[who])));
+        let Process { repository, page } = std::mem::replace(&mut self.processes[index], new);
+        std::mem::forget((repository, page, std::mem::take(&mut self.streams[index])));
     }
 
     /// Takes note of what is new.

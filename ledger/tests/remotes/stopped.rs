@@ -21,7 +21,7 @@ type Hook = Box<dyn FnOnce() + Send>;
 #[derive(Default)]
 struct Stops {
     store: MemoryStore,
-    /// After so many transactions it is stopped, and what happens then.
+    /// After how many transactions it is stopped, and what happens then.
     before: Mutex<Option<(usize, Hook)>>,
 }
 
@@ -86,7 +86,7 @@ fn fetch(there: &Page, here: &Page) -> Result<()> {
     Ok(())
 }
 
-/// The script with a stop after so many transactions. `false` if there were fewer.
+/// Runs the script with a stop after this many transactions. `false` if there were fewer.
 fn stopped_after(count: usize, script: Script) -> bool {
     let there = attached(Arc::new(MemoryStore::new()));
     write(&there, MAIN, |tx| tx.put(b"eager", &noise(20_000, 2)).unwrap());

@@ -60,7 +60,7 @@ impl Worker {
         panic!("the process has ended by itself: {}", self.complaints());
     }
 
-    /// Kills it, and gives the lines that it has said and nobody has read.
+    /// Kills it, and returns the lines that it has said and that were not read.
     pub(crate) fn kill(mut self) -> Vec<String> {
         let ended = self.child.try_wait().unwrap();
         self.child.kill().unwrap();
@@ -71,7 +71,8 @@ impl Worker {
         std::iter::from_fn(|| self.line()).collect()
     }
 
-    /// Waits until it ends by itself, which is without an error, and gives the lines that nobody has read.
+    /// Waits until it ends by itself, which is without an error, and returns the lines that were
+    /// not read.
     pub(crate) fn end(mut self) -> Vec<String> {
         let lines = std::iter::from_fn(|| self.line()).collect();
         let status = self.child.wait().unwrap();

@@ -1,4 +1,4 @@
-//! Taking commits while nobody merges.
+//! Taking commits while no thread merges.
 #![allow(clippy::unwrap_used)]
 
 use permazen_kv::memory::MemoryStore;
@@ -6,7 +6,7 @@ use permazen_kv::{KvDatabase, KvWrite, TxOptions};
 
 use crate::{CommitId, MAIN, PageId, Repository};
 
-/// Nobody waits for the next look at what other processes have done.
+/// The merge does not wait for the next look at what other processes have done.
 #[test]
 fn heads_that_come_are_merged_at_once() {
     let repository = Repository::builder(MemoryStore::new()).manual_maintenance();

@@ -67,7 +67,7 @@ impl Tree {
         Tree { boundaries, nodes, root: edited.root, entries }
     }
 
-    /// The tree with so many changes of random keys. It is forgotten afterwards.
+    /// The cost of changing this many random keys. The changed tree is forgotten afterwards.
     fn cost(&self, change: Change, changes: u64, random: &mut StdRng) -> Cost {
         let mut keys = BTreeSet::new();
         while (keys.len() as u64) < changes {
@@ -146,7 +146,7 @@ struct Means {
     loads: f64,
 }
 
-/// What must hold of commits of so many changes.
+/// What must hold of commits with this many changes.
 fn check(change: Change, changes: u64, costs: &[Cost]) -> Means {
     let mean = |of: fn(&Cost) -> u64| costs.iter().map(of).sum::<u64>() as f64 / costs.len() as f64;
     let means = Means {

@@ -20,13 +20,13 @@ use crate::tree::nodes::root;
 /// Cuts after each item, above the leaves after each second one.
 struct Always;
 
-/// Cuts only at so many bytes.
+/// Cuts only at this many bytes.
 struct AtMost(u64);
 
-/// Cuts always at each second level, at the others only at so many bytes.
+/// Cuts always at each second level, at the others only at this many bytes.
 struct ByLevel(u64);
 
-/// Cuts always after each second key, after the others only at so many bytes.
+/// Cuts always after each second key, after the others only at this many bytes.
 struct ByKey(u64);
 
 fn is_least(level: u8, group: Group) -> bool {
@@ -164,7 +164,8 @@ impl<B: Boundaries> History<'_, B> {
     }
 }
 
-/// Histories with so many operations. Gives how often trees had so many levels.
+/// Histories with this many operations in all. Returns, for each number of levels, how often a tree
+/// had that many.
 fn histories<B: Boundaries>(boundaries: &B, operations: usize) -> Vec<usize> {
     let (mut done, mut heights) = (0, Vec::new());
     for seed in 0.. {
@@ -193,7 +194,7 @@ fn histories<B: Boundaries>(boundaries: &B, operations: usize) -> Vec<usize> {
         let end = done + (operations / 10).min(4_000);
         while done < end {
             let most = [1, 1, 1, 10, 100, 1_000][history.random.random_range(0..6)];
-            // From scratch, all entries are looked at: the larger the tree, the fewer the batches.
+            // An edit from scratch reads all entries: the larger the tree, the fewer the batches.
             let least = history.map.len() / 400;
             let mut batch = Batch::default();
             for _ in 0..history.random.random_range(0..most) + 1 + least {

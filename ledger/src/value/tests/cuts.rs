@@ -47,7 +47,8 @@ fn is_right(store: &Store, value: &Reference) -> bool {
     asked.wrong == 0
 }
 
-/// A value of these chunks, whose groups end where `ends` says, which is told what the rule says.
+/// A value of these chunks. Its groups end where `ends` says; `ends` is given the answer of the
+/// rule.
 fn assemble(chunks: &[&[u8]], mut ends: impl FnMut(bool) -> bool) -> (Store, Reference) {
     let mut store = Store::default();
     let mut add = |kind: Kind, bytes: &[u8]| {

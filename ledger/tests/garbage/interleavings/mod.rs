@@ -1,8 +1,8 @@
-//! All orders in which the transactions of the host come that a collection and another process make at the same time.
+//! All orders in which the transactions of a collection and of another process can come, if both run at the same time.
 //!
 //! Both run on threads of their own, and wait before each transaction of the host until it is their turn. So a run is
-//! a list of turns, and all lists are tried one after the other. Two transactions that only read come in one order
-//! alone: nobody can tell the other one from it.
+//! a list of turns, and all lists are tried one after the other. Two transactions that only read are tried in one
+//! order only: the other order has the same result.
 //!
 //! Each run begins with a host in which there are pieces without a commit and commits that are about to be removed. The
 //! other process makes use of both. After each run `verify` finds nothing, all commits that are there can be read, and
@@ -230,13 +230,13 @@ fn reset_and_commit(process: &Process, begin: &Begin) -> Result<()> {
 #[derive(Debug, Default)]
 struct Seen {
     runs: u64,
-    /// Those that differ from others by the order of reads alone.
+    /// Lists that differ from others only by the order of reads.
     same: u64,
-    /// Those in which the collector could not collect because the other process did.
+    /// Lists in which the collector could not collect because the other process did.
     busy: u64,
-    /// Those after which each of the four commits was there.
+    /// Lists after which each of the four commits was there.
     kept: [u64; 4],
-    /// Those that were given again, because a slice has ended early.
+    /// Lists that were given again, because a slice has ended early.
     again: u64,
     most_turns: usize,
 }
@@ -266,7 +266,10 @@ fn run(begin: &Begin, script: Script, lists: &mut Lists, seen: &mut Seen, name: 
     tx.commit().unwrap();
     let turns = Arc::new(Turns::default());
     let processes = [OTHER, COLLECTOR]
-        .map(|who| process(InTurn { host: host.clone(), turns: Arc::clone(&turns), who }, &clock));
+        .map(|number| {
+            let turns = Arc::clone(&turns);
+            process(InTurn { host: host.clone(), turns, process: number }, &clock)
+        });
     let [other, collector] = &processes;
     turns.begin();
     let (did, collected, given) = std::thread::scope(|scope| {
@@ -281,7 +284,7 @@ fn run(begin: &Begin, script: Script, lists: &mut Lists, seen: &mut Seen, name: 
         let given = lists.give_all(&turns);
         (other.join().unwrap(), collector.join().unwrap(), given)
     });
-    let chosen: Vec<_> = lists.turns.iter().map(|turn| turn.who).collect();
+    let chosen: Vec<_> = lists.turns.iter().map(|turn| turn.process).collect();
     match given {
         Given::New => seen.runs += 1,
         Given::Same => seen.same += 1,

@@ -10,7 +10,7 @@ use permazen_kv::{KvDatabase, KvTransaction, TxOptions};
 pub(crate) const OTHER: usize = 0;
 pub(crate) const COLLECTOR: usize = 1;
 
-/// Whose turn it is.
+/// The turns of two processes.
 #[derive(Debug, Default)]
 pub(crate) struct Turns {
     state: Mutex<State>,
@@ -19,10 +19,10 @@ pub(crate) struct Turns {
 
 #[derive(Debug, Default)]
 struct State {
-    /// Turns are taken. Before and after that everybody runs at once.
+    /// Whether turns are taken. Before and after that, both processes run at once.
     is_on: bool,
     running: Option<usize>,
-    /// Who waits to begin a transaction, and whether it only reads.
+    /// For each process, whether it waits to begin a transaction; if so, whether that only reads.
     waiting: [Option<bool>; 2],
     ended: [bool; 2],
 }
@@ -38,28 +38,28 @@ impl Turns {
     }
 
     /// Waits until it is the turn of a process.
-    fn take(&self, who: usize, reads: bool) {
+    fn take(&self, process: usize, reads: bool) {
         let mut state = self.lock();
         if !state.is_on {
             return;
         }
-        state.waiting[who] = Some(reads);
+        state.waiting[process] = Some(reads);
         state.running = None;
         self.changed.notify_all();
-        let waited = self.changed.wait_while(state, |state| state.running != Some(who));
-        waited.unwrap_or_else(PoisonError::into_inner).waiting[who] = None;
+        let waited = self.changed.wait_while(state, |state| state.running != Some(process));
+        waited.unwrap_or_else(PoisonError::into_inner).waiting[process] = None;
     }
 
-    fn end(&self, who: usize) {
+    fn end(&self, process: usize) {
         let mut state = self.lock();
-        (state.ended[who], state.running) = (true, None);
+        (state.ended[process], state.running) = (true, None);
         self.changed.notify_all();
     }
 
-    /// Who waits, once nobody runs. `None` if all have ended.
+    /// The processes that wait, once neither runs. `None` if all have ended.
     fn waiting(&self) -> Option<[Option<bool>; 2]> {
         let all_wait = |state: &State| {
-            let idle = |who: usize| state.ended[who] || state.waiting[who].is_some();
+            let idle = |process: usize| state.ended[process] || state.waiting[process].is_some();
             state.running.is_none() && idle(OTHER) && idle(COLLECTOR)
         };
         let waited = self.changed.wait_while(self.lock(), |state| !all_wait(state));
@@ -68,8 +68,8 @@ impl Turns {
         state.is_on.then_some(state.waiting)
     }
 
-    fn give(&self, who: usize) {
-        self.lock().running = Some(who);
+    fn give(&self, process: usize) {
+        self.lock().running = Some(process);
         self.changed.notify_all();
     }
 }
@@ -78,15 +78,16 @@ impl Turns {
 pub(crate) struct InTurn {
     pub(crate) host: MemoryStore,
     pub(crate) turns: Arc<Turns>,
-    pub(crate) who: usize,
+    pub(crate) process: usize,
 }
 
 impl KvDatabase for InTurn {
     fn begin(&self, options: &TxOptions) -> permazen_kv::Result<Box<dyn KvTransaction + Send>> {
-        // Whoever has a transaction for writing keeps the turn, because nobody else could have one.
+        // A process with a transaction for writing keeps the turn, because the other one could not
+        // have one.
         let is_free = self.host.begin(&TxOptions::writing().with_wait(Duration::ZERO)).is_ok();
         if is_free {
-            self.turns.take(self.who, options.read_only);
+            self.turns.take(self.process, options.read_only);
         }
         self.host.begin(options)
     }
@@ -95,8 +96,8 @@ impl KvDatabase for InTurn {
 /// Where both waited.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Turn {
-    /// Who was chosen, and whether the other one is yet to be tried.
-    pub(crate) who: usize,
+    /// The process that was chosen, and whether the other one is yet to be tried.
+    pub(crate) process: usize,
     is_left: bool,
     /// How many turns each had before, and whether what each waits for only reads.
     before: [usize; 2],
@@ -128,7 +129,7 @@ impl Lists {
     pub(crate) fn next(&mut self) -> bool {
         while let Some(turn) = self.turns.pop() {
             if turn.is_left {
-                self.turns.push(Turn { who: 1 - turn.who, is_left: false, ..turn });
+                self.turns.push(Turn { process: 1 - turn.process, is_left: false, ..turn });
                 return true;
             }
         }
@@ -139,14 +140,14 @@ impl Lists {
     pub(crate) fn give_all(&mut self, turns: &Turns) -> Given {
         let (mut at, mut interruptions, mut before) = (0, 0, [0; 2]);
         let (fixed, mut given) = (self.turns.len(), Given::New);
-        // Who had the turn before, and whether that only read.
+        // The process that had the turn before, and whether its transaction only read.
         let mut last: Option<(usize, bool)> = None;
         while let Some(waiting) = turns.waiting() {
-            let reads = |who: usize| waiting[who] == Some(true);
+            let reads = |process: usize| waiting[process] == Some(true);
             // The other process waited before the collector has read, so its read comes before that.
             let is_same = self.most.is_none() && last == Some((COLLECTOR, true)) && reads(OTHER);
-            let goes_on = last.map_or(OTHER, |(who, _)| who);
-            let who = match waiting {
+            let goes_on = last.map_or(OTHER, |(process, _)| process);
+            let process = match waiting {
                 [Some(_), None] => OTHER,
                 [None, Some(_)] => COLLECTOR,
                 _ if is_same => COLLECTOR,
@@ -154,26 +155,26 @@ impl Lists {
                 _ => {
                     if at == self.turns.len() {
                         let is_left = self.most.is_none_or(|most| interruptions < most);
-                        self.turns.push(Turn { who: goes_on, is_left, before, waiting });
+                        self.turns.push(Turn { process: goes_on, is_left, before, waiting });
                     }
                     let turn = self.turns[at];
                     if (turn.before, turn.waiting) == (before, waiting) {
                         at += 1;
-                        turn.who
+                        turn.process
                     } else {
                         given = Given::Other;
                         goes_on
                     }
                 }
             };
-            if is_same && who == OTHER && given == Given::New {
+            if is_same && process == OTHER && given == Given::New {
                 given = Given::Same;
             }
-            let is_interruption = |last: usize| last != who && waiting[last].is_some();
+            let is_interruption = |last: usize| last != process && waiting[last].is_some();
             interruptions += usize::from(last.is_some_and(|(last, _)| is_interruption(last)));
-            before[who] += 1;
-            last = Some((who, reads(who)));
-            turns.give(who);
+            before[process] += 1;
+            last = Some((process, reads(process)));
+            turns.give(process);
         }
         if given == Given::Other || at < fixed {
             self.others += 1;

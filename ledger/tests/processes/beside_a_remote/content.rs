@@ -25,7 +25,8 @@ pub(crate) const PAGES: [&str; 3] = ["both", "own", "news"];
 pub(crate) struct Line {
     pub(crate) page: usize,
     pub(crate) branch: &'static str,
-    /// Its commits are made here and brought to the remote. Those of others are made there.
+    /// Its commits are made here and brought to the remote. The commits of other lines are made
+    /// there.
     pub(crate) is_own: bool,
 }
 
@@ -105,7 +106,8 @@ static VALUES: LazyLock<Vec<Vec<u8>>> = LazyLock::new(|| {
     (0..15).map(value).collect()
 });
 
-/// What a branch has after so many commits: the values that are here with the commit, and the lazy ones.
+/// What a branch has after this many commits: the values that are here with the commit, and the
+/// lazy ones.
 pub(crate) fn content(number: u64) -> (Map, Map) {
     let (mut content, mut lazies) = (Map::new(), Map::new());
     for number in number.saturating_sub(LAZY - 1).max(1)..=number {

@@ -42,7 +42,7 @@ fn turn(pairs: &[Pair; 3], folder: &Path, random: &mut StdRng) -> Result<()> {
         }
         8..10 => here.remote().attach()?,
         10..12 => {
-            // Nobody detaches the page meanwhile.
+            // The page is not detached meanwhile.
             let coming = coming(folder);
             coming.lock_shared().unwrap();
             if here.remote().state()? == RemoteState::Attached {
@@ -116,7 +116,7 @@ fn together(store: &str) {
             if !line.is_own {
                 receive(&pair.here, &pair.there, line.branch).unwrap();
             }
-            // Each commit counts, whoever made it.
+            // Each commit counts, on whichever side it was made.
             let found = check_head(&pair.here, line.branch, store, &mut seen).unwrap();
             assert_eq!(found, commits[at], "{store}, {line:?}");
             check_statuses(&pair, line.branch, store).unwrap();

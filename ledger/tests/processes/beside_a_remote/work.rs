@@ -98,7 +98,7 @@ pub(crate) fn work(what: &str) {
 
 fn work_on(pairs: &[Pair; 3], random: &mut StdRng) {
     // Between the last fetch and the detachment, no commit may come from the remote, and no thread
-    // may read a commit: one that no branch leads to would stay, with values that nobody fetches.
+    // may read a commit: one that no branch leads to would stay, with values that are not fetched.
     let coming = Arc::new(RwLock::new(()));
     let all = pairs.clone();
     again("collect", move |turn| {
@@ -147,7 +147,7 @@ fn work_on(pairs: &[Pair; 3], random: &mut StdRng) {
     }
 }
 
-/// Tells whoever has started this process that a branch has so many commits.
+/// Tells the process that has started this one that a branch has this many commits.
 pub(crate) fn say(line: usize, number: u64) {
     println!("done {line} {number}");
 }
