@@ -47,7 +47,7 @@ fn a_forked_child_does_not_wait_for_a_transaction_of_its_parent() {
 }
 
 /// What was begun in the parent is refused in the child. The thread that stores the value is in the
-/// parent alone, and goes on.
+/// parent only, and goes on.
 #[test]
 fn a_forked_child_does_not_go_on_with_a_value_of_its_parent() {
     let dir = tempfile::tempdir().unwrap();

@@ -182,8 +182,8 @@ impl OpenRegistry {
         written
     }
 
-    /// Writes the rows of open pages again if other processes have taken the lease, and removes the
-    /// rows of closed pages.
+    /// Writes the rows of open pages again if other processes have taken the lease, and the rows of
+    /// closed pages.
     fn write_all(
         &self,
         mut tx: Box<dyn KvTransaction + Send>,

@@ -39,9 +39,9 @@ fn t063_what_others_share_stays_and_the_rest_goes() {
     // As many nodes as a page with this content has, and no other.
     let left = setting.pieces(1).len();
     assert!(left < both && left >= shared - 3, "{shared}, {both}, {left}");
-    let alone = Setting::new();
-    alone.put_all(&setting.content());
-    assert_eq!(left, alone.pieces(1).len());
+    let fresh = Setting::new();
+    fresh.put_all(&setting.content());
+    assert_eq!(left, fresh.pieces(1).len());
     assert!(matches!(setting.page.snapshot(&old), Err(LedgerError::NoCommit { .. })));
 }
 

@@ -110,11 +110,11 @@ impl Heads {
     /// Makes these commits the heads.
     fn show(&self, heads: &[CommitId]) {
         heads.iter().for_each(|head| self.page.add_head(MAIN, head).unwrap());
-        let mut shown = self.heads();
+        let mut heads_now = self.heads();
         let mut heads = heads.to_vec();
-        shown.sort();
+        heads_now.sort();
         heads.sort();
-        assert_eq!(shown, heads);
+        assert_eq!(heads_now, heads);
     }
 
     fn heads(&self) -> Vec<CommitId> {
@@ -124,7 +124,7 @@ impl Heads {
     /// The content of the one head.
     fn merged(&self) -> Vec<(String, String)> {
         let [head] = self.heads()[..] else { panic!("{:?}", self.heads()) };
-        words(&content(&self.page, &head))
+        strings(&content(&self.page, &head))
     }
 
     fn follow(&self, policy: MergePolicy, resolver: Arc<Recorder>) -> MergeFactoryRegistration {
@@ -132,9 +132,9 @@ impl Heads {
     }
 }
 
-fn words(map: &Map) -> Vec<(String, String)> {
-    let word = |bytes: &Vec<u8>| String::from_utf8(bytes.clone()).unwrap();
-    map.iter().map(|(key, value)| (word(key), word(value))).collect()
+fn strings(map: &Map) -> Vec<(String, String)> {
+    let string = |bytes: &Vec<u8>| String::from_utf8(bytes.clone()).unwrap();
+    map.iter().map(|(key, value)| (string(key), string(value))).collect()
 }
 
 fn pairs(pairs: &[(&str, &str)]) -> Vec<(String, String)> {
@@ -278,7 +278,7 @@ fn t075_what_the_older_side_has_removed_is_gone() {
 }
 
 #[test]
-fn t076_the_same_change_on_both_sides_asks_nobody() {
+fn t076_the_same_change_on_both_sides_asks_no_resolver() {
     let heads = Heads::new();
     let base = heads.base(&["key", "gone"]);
     let both = [(); 2].map(|()| {
@@ -311,12 +311,12 @@ fn t077_one_conflict_asks_about_the_whole_merge() {
         assert_eq!(keys, [b"a", b"b", b"c", b"d"]);
         let sides = |at: usize| {
             let change = &all[at];
-            let word = |side: &Option<EntryValue>| {
+            let string = |side: &Option<EntryValue>| {
                 side.clone().map(|it| String::from_utf8(it.bytes.unwrap()).unwrap())
             };
-            (word(&change.base), word(&change.left), word(&change.right))
+            (string(&change.base), string(&change.left), string(&change.right))
         };
-        let some = |word: &str| Some(word.to_owned());
+        let some = |string: &str| Some(string.to_owned());
         assert_eq!(sides(0), (some("base"), some("base"), some("older")));
         assert_eq!(sides(3), (some("base"), None, some("base")));
         let found: Vec<_> = result.conflicts(b"")?.collect::<Result<_>>()?;
@@ -383,13 +383,13 @@ impl Merger for OlderWins {
 }
 
 #[test]
-fn t080_a_side_without_changes_of_its_own_asks_nobody() {
+fn t080_a_side_without_changes_of_its_own_asks_no_resolver() {
     let heads = Heads::new();
     let base = heads.base(&["key"]);
     let (a, b) = (heads.put(&base, "key", "a"), heads.put(&base, "key", "b"));
     let d = heads.merge(&a, &b, &mut LastOneWins);
     let f = heads.put(&heads.merge(&a, &b, &mut OlderWins), "c", "c");
-    assert_eq!(words(&content(&heads.page, &d)), pairs(&[("key", "b")]));
+    assert_eq!(strings(&content(&heads.page, &d)), pairs(&[("key", "b")]));
     heads.show(&[d, f]);
     let _factory = heads.follow(MergePolicy::Custom, Recorder::never());
     assert!(heads.page.merge_by_policy().unwrap());
@@ -407,7 +407,7 @@ fn t081_two_merges_of_the_same_commits_become_one_of_them() {
     assert_ne!(merges[0], merges[1]);
     heads.show(&merges);
     let _factory = heads.follow(MergePolicy::Custom, Recorder::never());
-    let oldest = words(&content(&heads.page, &heads.heads()[0]));
+    let oldest = strings(&content(&heads.page, &heads.heads()[0]));
     assert!(heads.page.merge_by_policy().unwrap());
     assert_eq!(heads.merged(), oldest);
 }
@@ -513,8 +513,8 @@ fn t085_in_a_base_that_is_merged_the_newest_wins() {
     // The one side has what the base has, the other one has not.
     let left = heads.merge(&heads.merge(&a, &c, &mut OlderWins), &b, &mut OlderWins);
     let right = heads.merge(&heads.merge(&b, &c, &mut LastOneWins), &a, &mut LastOneWins);
-    assert_eq!(words(&content(&heads.page, &left)), pairs(&[("key", "b")]));
-    assert_eq!(words(&content(&heads.page, &right)), pairs(&[("key", "c")]));
+    assert_eq!(strings(&content(&heads.page, &left)), pairs(&[("key", "b")]));
+    assert_eq!(strings(&content(&heads.page, &right)), pairs(&[("key", "c")]));
     // If the value of the newest is that of the base, only the left side has changed it.
     heads.show(&[heads.put(&left, "left", ""), heads.put(&right, "right", "")]);
     assert!(heads.page.merge_by_policy().unwrap());
@@ -666,7 +666,7 @@ fn t090_the_last_call_for_a_key_counts() {
 }
 
 #[test]
-fn t091_done_alone_is_the_newer_head() {
+fn t091_done_without_decisions_is_the_newer_head() {
     let heads = Heads::new();
     let base = heads.base(&["a", "b"]);
     let older = heads.put(&base, "a", "older");
@@ -790,7 +790,7 @@ fn t095_when_a_resolver_dies_another_one_is_asked_for() {
 }
 
 #[test]
-fn t096_whoever_waits_for_merges_is_told() {
+fn t096_a_caller_that_waits_for_merges_is_told() {
     let heads = Heads::new();
     let long = Duration::from_secs(60);
     assert_eq!(heads.page.wait_for_merges(long).unwrap(), MergeWait::NoConflicts);

@@ -423,7 +423,7 @@ fn bring(from: &Page, to: &mut Receiver) {
 }
 
 #[test]
-fn t119_an_evicted_page_that_is_made_again_is_the_same_in_another_life() {
+fn t119_an_evicted_page_that_is_made_again_has_the_same_content_and_a_later_epoch() {
     let host = MemoryStore::new();
     let repository = repository(&host);
     // Another copy stands for the remote.

@@ -149,7 +149,7 @@ fn nodes(page: &Page, root: &Digest) -> usize {
 }
 
 #[test]
-fn they_arrive_and_are_kept_as_long_as_their_commits() {
+fn conflicts_are_received_and_kept_as_long_as_their_commits() {
     for references in [false, true] {
         let (host, page, elsewhere, first, [second, third]) = here(references);
         assert_clean(&page);
@@ -164,7 +164,7 @@ fn they_arrive_and_are_kept_as_long_as_their_commits() {
         let own = write(&page, MAIN, |tx| tx.put(b"a", b"3").unwrap());
         assert_eq!(page.commit(&own).unwrap().unwrap().conflicts, None);
 
-        // The second commit alone.
+        // Only the second commit.
         page.create_branch("second", &second.id).unwrap();
         page.reset(MAIN, &first).unwrap();
         page.collect().unwrap();
@@ -208,8 +208,8 @@ fn what_is_lost_of_them_is_found_and_stops_the_collector() {
     tx.remove(&key).unwrap();
     tx.commit().unwrap();
     let found = page.verify().unwrap().findings;
-    let words = format!("the node that commit {} refers to", third.id);
-    assert!(found.iter().any(|finding| finding.expected == words), "{found:#?}");
+    let text = format!("the node that commit {} refers to", third.id);
+    assert!(found.iter().any(|finding| finding.expected == text), "{found:#?}");
     page.create_branch("garbage", &third.id).unwrap();
     write(&page, "garbage", |tx| tx.put(b"a", b"4").unwrap());
     page.remove_branch("garbage").unwrap();
@@ -220,7 +220,7 @@ fn what_is_lost_of_them_is_found_and_stops_the_collector() {
 }
 
 #[test]
-fn a_squash_keeps_those_of_the_head() {
+fn a_squash_keeps_the_conflicts_of_the_head() {
     for references in [false, true] {
         let (_, page, elsewhere, first, [_, third]) = here(references);
         let squashed = page.squash(MAIN, &first, None).unwrap();
@@ -257,7 +257,7 @@ fn a_squash_keeps_those_of_the_head() {
 }
 
 #[test]
-fn those_that_cannot_be_are_refused() {
+fn invalid_conflicts_are_refused() {
     let (elsewhere, (first, bytes), [second, _]) = sample();
     let (_, page) = copy();
     elsewhere.bring(&page, (&first, &bytes));
@@ -312,7 +312,7 @@ fn they_are_at_a_remote_or_not_as_all_pieces() {
     remote.mark_synced(&[], &[third.conflicts], &[]).unwrap();
     assert_eq!(page.piece_status(&third.conflicts).unwrap(), Status::Synced);
     assert_clean(&page);
-    // What is read of the page is its content alone.
+    // What is read of the page is only its content.
     let snapshot = page.snapshot(&third.id).unwrap();
     assert_eq!(snapshot.count(KeySpan::FULL).unwrap(), 101);
     assert!(snapshot.get(b"one more").unwrap().is_none());

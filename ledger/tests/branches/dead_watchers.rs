@@ -76,7 +76,7 @@ fn keys(notification: &Notification) -> Vec<&[u8]> {
 }
 
 #[test]
-fn a_watcher_that_nobody_asks_keeps_nothing_after_ten_minutes() {
+fn a_watcher_that_is_not_asked_keeps_nothing_after_ten_minutes() {
     let setting = Setting::new();
     setting.put(b"a", b"1");
     let mut watcher = setting.page.watch(MAIN, b"").unwrap();
@@ -165,7 +165,7 @@ fn parts_begin_again_or_are_lost() {
 }
 
 #[test]
-fn a_function_that_does_not_come_back_keeps_nothing() {
+fn a_function_that_does_not_return_keeps_nothing() {
     let setting = Setting::new();
     let (sender, receiver) = mpsc::channel();
     let (go_on, wait) = mpsc::channel::<()>();
@@ -191,7 +191,7 @@ fn a_function_that_does_not_come_back_keeps_nothing() {
 }
 
 #[test]
-fn a_connection_that_nobody_asks_is_lost_too() {
+fn a_connection_that_is_not_asked_is_lost_too() {
     let setting = Setting::new();
     setting.put(b"a", b"1");
     let connection = setting.page.connect(MAIN).unwrap();

@@ -57,9 +57,9 @@ impl Merger for Newer {
 }
 
 /// Decides as [`Larger`] does, but is asked for whole merges.
-struct Whole;
+struct WholeMerges;
 
-impl Resolver for Whole {
+impl Resolver for WholeMerges {
     fn resolve(
         &self,
         _: &PageSnapshot,
@@ -87,7 +87,7 @@ impl MergeFactory for Policy {
     }
 
     fn resolver(&self, _: &str, _: &PageId) -> Result<Arc<dyn Resolver>> {
-        Ok(Arc::new(Whole))
+        Ok(Arc::new(WholeMerges))
     }
 
     fn merger(&self, _: &str, _: &PageId) -> Box<dyn Merger> {

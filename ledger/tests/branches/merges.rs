@@ -192,7 +192,7 @@ fn random_history(seed: u64) {
     let heads = branches.map(|branch| page_here.head(branch).unwrap());
     assert_eq!(heads[0], heads[1], "seed {seed}");
     assert_eq!(heads[0], heads[2], "seed {seed}");
-    // Each key is written on one branch alone, so nothing of it is a conflict.
+    // Each key is written on only one branch, so nothing of it is a conflict.
     let mut found = content(&page_here, &heads[0]);
     let total = found.remove(&b"#sum"[..]).unwrap();
     assert_eq!(total, i64::to_be_bytes(sum), "seed {seed}");

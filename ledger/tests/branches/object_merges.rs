@@ -79,10 +79,10 @@ fn assert_refused(page: &Page) {
 
 fn assert_clean(page: &Page, objects: u64) {
     let db = page.database(MAIN).unwrap();
-    let (mut words, options) = (Vec::new(), permazen_jsck::Options::default());
-    let mut note = |found: &permazen_jsck::Finding| words.push(found.to_string());
+    let (mut text, options) = (Vec::new(), permazen_jsck::Options::default());
+    let mut note = |found: &permazen_jsck::Finding| text.push(found.to_string());
     let report = permazen_jsck::check_database(&db, &options, &mut note, &mut |_| {}).unwrap();
-    assert!(report.is_clean(), "{words:?}");
+    assert!(report.is_clean(), "{text:?}");
     assert_eq!(report.objects, objects);
 }
 
@@ -188,7 +188,7 @@ fn a_repository_is_not_taken_for_an_object_database() {
     }
 
     let opened = Permazen::builder(store.clone()).model::<Note>().build();
-    let words = opened.unwrap_err().to_string();
-    assert!(words.contains("repository of permazen-ledger"), "{words}");
+    let text = opened.unwrap_err().to_string();
+    assert!(text.contains("repository of permazen-ledger"), "{text}");
     assert_eq!(pairs(&store), before);
 }

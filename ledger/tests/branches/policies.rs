@@ -99,11 +99,11 @@ fn diverge(page: &Page, older: &[(&str, &str)], newer: &[(&str, &str)]) {
 fn content(page: &Page) -> Vec<(String, Vec<u8>)> {
     let snapshot = page.snapshot(&page.head(MAIN).unwrap()).unwrap();
     let pairs = snapshot.scan(KeySpan::FULL, Direction::Forward).unwrap();
-    let words = |pair: permazen_kv::Result<permazen_kv::Pair<'_>>| {
+    let strings = |pair: permazen_kv::Result<permazen_kv::Pair<'_>>| {
         let (key, value) = pair.unwrap();
         (String::from_utf8(key.to_vec()).unwrap(), value.to_vec())
     };
-    pairs.map(words).collect()
+    pairs.map(strings).collect()
 }
 
 fn keys(page: &Page) -> Vec<String> {
@@ -246,8 +246,8 @@ fn a_refused_pair_holds_up_no_other_head() {
     let (repository, page) = by_hand();
     let mut says = Says::new(MergePolicy::Merger, None, |_| Ok(()));
     says.merger = || {
-        let whole = KeySpan::new(b"t", Some(b"u"));
-        Box::new(WholeRanges::new(permazen_ledger::LastOneWins, &[whole], "no mix"))
+        let span = KeySpan::new(b"t", Some(b"u"));
+        Box::new(WholeRanges::new(permazen_ledger::LastOneWins, &[span], "no mix"))
     };
     let _registration = repository.add_merge_factory(Arc::new(Given(Arc::new(says))));
     let all = [(); 3].map(|()| page.branching_database(MAIN).unwrap());
@@ -327,10 +327,10 @@ fn after_the_time_limit_the_last_one_wins() {
         let LedgerError::MergeEnded { page, commits, .. } = &error else { panic!("{error}") };
         assert_eq!((*page, commits.len()), (1, 2));
         let (newer, older) = (commits[0], commits[1]);
-        let words = format!(
+        let text = format!(
             "the merge of commits {newer} and {older} of page 1 has ended: its time is over"
         );
-        assert_eq!(error.to_string(), words);
+        assert_eq!(error.to_string(), text);
     }
     assert_eq!(content(&page), before);
 }
@@ -440,7 +440,7 @@ fn a_resolver_may_use_the_page() {
 }
 
 #[test]
-fn somebody_else_may_decide_later() {
+fn another_thread_may_decide_later() {
     let (repository, page) = by_hand();
     let (give, given) = channel();
     let says = Says::new(MergePolicy::Custom, None, move |result| {
@@ -545,7 +545,7 @@ fn waiting(policy: MergePolicy) -> (Says, Receiver<()>, Sender<()>) {
 }
 
 #[test]
-fn a_policy_that_changes_again_is_not_held_up_by_a_resolver_that_does_not_come_back() {
+fn a_policy_that_changes_again_is_not_delayed_by_a_resolver_that_does_not_return() {
     let (repository, page) = by_hand();
     let (first, is_called, go) = waiting(MergePolicy::Custom);
     let first = repository.add_merge_factory(Arc::new(Given(Arc::new(first))));

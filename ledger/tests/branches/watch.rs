@@ -321,7 +321,7 @@ fn what_the_host_has_failed_to_give_once_is_told_without_another_commit() {
 
 /// A damaged row of one branch does not delay notifications of another one.
 #[test]
-fn a_damaged_branch_holds_up_no_watcher_of_another_one() {
+fn a_damaged_branch_delays_no_watcher_of_another_one() {
     let (host, page) = new_page();
     let base = change(&page, MAIN, &[(b"a", Some(b"0"))]);
     page.create_branch("side", &base).unwrap();
@@ -413,7 +413,7 @@ fn a_branch_has_not_moved_because_another_parent_of_a_merge_is_not_kept() {
 }
 
 #[test]
-fn whoever_follows_is_told_that_history_is_gone() {
+fn watchers_are_told_that_history_is_gone() {
     let repository = Repository::builder(MemoryStore::new()).exclusive().manual_maintenance();
     let page = repository.create().unwrap().create_page("test", PageId::ROOT).unwrap();
     change(&page, MAIN, &[(b"0", Some(b""))]);

@@ -102,8 +102,8 @@ fn is_unknown(error: &LedgerError, at: (u64, &[u8]), of: (&str, u64)) {
         panic!("{error}")
     };
     assert_eq!((*page, &**told, *what, *found), (at.0, &*row, of.0, of.1));
-    let words = error.to_string();
-    assert!(words.contains(&row) && words.contains("use a later version"), "{words}");
+    let text = error.to_string();
+    assert!(text.contains(&row) && text.contains("use a later version"), "{text}");
     assert!(!error.is_retryable());
 }
 

@@ -123,7 +123,7 @@ fn a_merger_that_panics_once_is_asked_again() {
 }
 
 #[test]
-fn a_merger_that_panics_is_an_error_to_who_asks_for_merges() {
+fn a_merger_that_panics_is_an_error_of_the_call_for_merges() {
     let repository = Repository::builder(MemoryStore::new()).manual_maintenance().create().unwrap();
     let page = repository.create_page("test", PageId::ROOT).unwrap();
     let left = Arc::new(AtomicU64::new(1));
@@ -230,7 +230,7 @@ fn a_clock_that_is_too_late_makes_no_commit_that_cannot_be_read() {
     let page = repository.create_page("test", PageId::ROOT).unwrap();
     // As a copy of the page with such a clock has made it: two times are left.
     let root = page.snapshot(&CommitId::FIRST).unwrap().root();
-    let words = [0; 4];
+    let fields = [0; 4];
     let parts: [&[u8]; 8] = [
         &[1, 1],
         &((1_u64 << 63) - 3).to_be_bytes(),
@@ -239,7 +239,7 @@ fn a_clock_that_is_too_late_makes_no_commit_that_cannot_be_read() {
         &[1],
         &CommitId::FIRST.0.0,
         &[9; 32],
-        &words,
+        &fields,
     ];
     let commit = parts.concat();
     let id = CommitId(Kind::Commit.digest(&commit));

@@ -132,9 +132,9 @@ fn is_too_long(error: LedgerError, len: u64) {
     assert!(matches!(error, LedgerError::WholeValueTooLong { key, .. } if !key.is_empty()));
 }
 
-struct Looks;
+struct ReadsValues;
 
-impl Merger for Looks {}
+impl Merger for ReadsValues {}
 
 #[test]
 fn a_few_pieces_that_are_a_huge_value_are_not_read_in_one_piece() {
@@ -146,8 +146,8 @@ fn a_few_pieces_that_are_a_huge_value_are_not_read_in_one_piece() {
     let mut pairs = snapshot.scan(KeySpan::FULL, Direction::Forward).unwrap();
     is_too_long(pairs.next().unwrap().map(drop).unwrap_err().into(), len);
     put(&page, MAIN, b"bomb", b"other").unwrap();
-    is_too_long(page.merge(MAIN, &id, &mut Looks).unwrap_err(), len);
-    // Without looking, nothing of it is read.
+    is_too_long(page.merge(MAIN, &id, &mut ReadsValues).unwrap_err(), len);
+    // A merger that does not need values reads nothing of it.
     page.merge(MAIN, &id, &mut permazen_ledger::LastOneWins).unwrap();
     let last = snapshot.get_partial(b"bomb", -3, -1).unwrap();
     assert_eq!(last.as_deref(), Some(&[0; 3][..]));

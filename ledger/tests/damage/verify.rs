@@ -19,7 +19,7 @@ fn verify(rows: &Map) -> permazen_ledger::Result<Verification> {
     Repository::open(host)?.verify()
 }
 
-/// What is found, in words. A repository that does not open is found, too.
+/// What is found, as texts. A repository that does not open is found, too.
 fn found(rows: &Map) -> Vec<String> {
     match verify(rows) {
         Ok(report) => report.findings.iter().map(ToString::to_string).collect(),
@@ -242,7 +242,7 @@ fn statuses_that_contradict_others_are_found() {
         found(&rows)
     };
     // One row less, and the count is right. The last commit leads to all others.
-    let words = commits.iter().map(|key| {
+    let found = commits.iter().map(|key| {
         with(&|rows| {
             rows.remove(key);
             let row = rows.get_mut(&counts).unwrap();
@@ -250,7 +250,7 @@ fn statuses_that_contradict_others_are_found() {
             seal(&counts, row);
         })
     });
-    let told = words.filter(|found| !found.is_empty()).collect::<Vec<_>>();
+    let told = found.filter(|found| !found.is_empty()).collect::<Vec<_>>();
     assert!(told.len() + 2 >= commits.len() && !told.is_empty(), "{told:?}");
     assert!(told.iter().flatten().all(|text| text.contains("its child")), "{told:?}");
     // A piece that is not there, with a count that is right.
@@ -401,9 +401,9 @@ impl Made {
     }
 
     #[track_caller]
-    fn is_found(&self, words: &str) {
+    fn is_found(&self, text: &str) {
         let found = found(&self.rows);
-        assert!(found.iter().any(|found| found.contains(words)), "{words}: {found:#?}");
+        assert!(found.iter().any(|found| found.contains(text)), "{text}: {found:#?}");
     }
 }
 
@@ -577,11 +577,11 @@ fn marks_that_a_sweep_cannot_go_by_are_found() {
     assert_eq!(found(&good), Vec::<String>::new());
     let key: Vec<u8> = good.keys().find(|key| place(key).1.first() == Some(&0x33)).unwrap().clone();
     let marks = good[&key][..good[&key].len() - 4].to_vec();
-    let found_with = |change: &dyn Fn(&mut Map), words: &str| {
+    let found_with = |change: &dyn Fn(&mut Map), text: &str| {
         let mut rows = good.clone();
         change(&mut rows);
         let found = found(&rows);
-        assert!(found.iter().any(|found| found.contains(words)), "{words}: {found:?}");
+        assert!(found.iter().any(|found| found.contains(text)), "{text}: {found:?}");
     };
     let key = place(&key).1;
     let second = [&key[..9], &[0, 0, 0, 1]].concat();

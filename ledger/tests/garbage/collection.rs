@@ -310,7 +310,7 @@ impl Model {
     fn collect(&mut self) {
         let kept = self.kept();
         let before = self.page.verify().unwrap();
-        // What is read in this process alone is not kept in the copy.
+        // What is only read in this process is not kept in the copy.
         let others = self.pinned.is_empty().then(|| self.collected_otherwise());
         let collected = self.page.collect().unwrap();
         if let Some(others) = others {
@@ -549,8 +549,8 @@ fn a_page_says_why_it_keeps_a_commit() {
     assert_eq!(kept(&commits[36]), [rule(name(MAIN)), merging("early"), merging("late")]);
     assert_eq!(kept(&commits[30]), [merging("early"), merging("late")]);
     assert_eq!(kept(&commits[3]), [merging("early")]);
-    let words = kept(&commits[3])[0].to_string();
-    assert_eq!(words, "merging branch early with the others needs it");
+    let reason = kept(&commits[3])[0].to_string();
+    assert_eq!(reason, "merging branch early with the others needs it");
     // What to do: let the branch stand at a later commit, or remove it.
     page.merge("early", &commits[39], &mut LastOneWins).unwrap();
     assert_eq!(kept(&commits[3]), []);

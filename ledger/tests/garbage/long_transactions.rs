@@ -13,7 +13,7 @@ use permazen_ledger::{
 use crate::support::clock::TestClock;
 use crate::support::page::{get, put};
 
-fn alone(retention: Retention) -> (Repository, Page) {
+fn exclusive(retention: Retention) -> (Repository, Page) {
     let builder = Repository::builder(MemoryStore::new()).exclusive().manual_maintenance();
     let repository = builder.create().unwrap();
     let page = repository.create_page("test", PageId::ROOT).unwrap();
@@ -73,7 +73,7 @@ fn what_another_process_commits_meanwhile_stays_as_long_as_merging_needs_it() {
 #[test]
 fn what_other_handles_commit_meanwhile_stays_as_long_as_merging_needs_it() {
     for has_first in [true, false] {
-        let (_repository, page) = alone(Retention::Heads);
+        let (_repository, page) = exclusive(Retention::Heads);
         if has_first {
             put(&page, MAIN, b"first", b"1");
         }
@@ -95,7 +95,7 @@ fn what_other_handles_commit_meanwhile_stays_as_long_as_merging_needs_it() {
 
 #[test]
 fn a_snapshot_keeps_its_commit_and_not_what_came_after_it() {
-    let (_repository, page) = alone(Retention::Heads);
+    let (_repository, page) = exclusive(Retention::Heads);
     let first = put(&page, MAIN, b"key", b"1");
     let snapshot = page.snapshot(&first).unwrap();
     for round in 0..4 {
@@ -107,7 +107,7 @@ fn a_snapshot_keeps_its_commit_and_not_what_came_after_it() {
 
 #[test]
 fn a_branch_at_the_first_commit_can_be_merged_after_retention() {
-    let (_repository, page) = alone(Retention::Heads);
+    let (_repository, page) = exclusive(Retention::Heads);
     page.create_branch("work", &CommitId::FIRST).unwrap();
     for round in 0..3 {
         put(&page, "work", b"work", &[round]);
@@ -122,7 +122,7 @@ fn a_branch_at_the_first_commit_can_be_merged_after_retention() {
 
 #[test]
 fn a_branch_moves_forward_past_commits_that_are_gone() {
-    let (_repository, page) = alone(Retention::Last(3));
+    let (_repository, page) = exclusive(Retention::Last(3));
     page.create_branch("side", &put(&page, MAIN, b"key", b"0")).unwrap();
     put(&page, "side", b"side", b"1");
     for round in 1..4 {
@@ -142,7 +142,7 @@ fn a_branch_moves_forward_past_commits_that_are_gone() {
 
 #[test]
 fn a_commit_on_a_branch_that_was_removed_meanwhile_can_be_tried_again() {
-    let (_repository, page) = alone(Retention::All);
+    let (_repository, page) = exclusive(Retention::All);
     page.create_branch("work", &put(&page, MAIN, b"key", b"0")).unwrap();
     let db = page.database("work").unwrap();
     let mut tx = db.begin(&TxOptions::writing()).unwrap();

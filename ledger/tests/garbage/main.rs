@@ -7,6 +7,6 @@ mod support;
 mod collection;
 mod interleavings;
 mod long_transactions;
+mod maintenance;
 mod processes;
 mod squash;
-mod upkeep;

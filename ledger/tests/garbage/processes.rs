@@ -159,7 +159,7 @@ fn a_process_that_does_not_renew_its_lease_is_told_what_it_has_lost() {
 }
 
 #[test]
-fn a_clock_that_jumps_and_processes_that_sleep_take_nothing_from_who_lives() {
+fn a_clock_that_jumps_and_processes_that_sleep_take_nothing_from_live_processes() {
     let (host, clock) = (MemoryStore::new(), TestClock::new());
     let (reader, other) = (process(&host, &clock), process(&host, &clock));
     let old = put(&reader.page, MAIN, 1);
@@ -296,8 +296,8 @@ fn kill_in_each_slice(with_references: bool) -> [usize; 4] {
         drop((left, killed));
         let row = host.snapshot().get(&[0x10, 1, 0x32]).unwrap().unwrap().into_owned();
         phases[usize::from(row[47])] += 1;
-        let alone = builder(host.clone(), &clock).exclusive().create().unwrap();
-        let page = alone.page("test", PageId::ROOT).unwrap();
+        let exclusive = builder(host.clone(), &clock).exclusive().create().unwrap();
+        let page = exclusive.page("test", PageId::ROOT).unwrap();
         let found = page.collect().unwrap();
         assert!(found.commits > 0 && found.pieces > 0, "after {slices} slices: {found:?}");
         let again = page.collect().unwrap();

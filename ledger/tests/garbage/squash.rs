@@ -131,14 +131,14 @@ fn a_branch_or_tag_at_the_head_or_after_it_leads_through_all() {
     put(&page, MAIN, b"a", b"1");
     let head = put(&page, MAIN, b"a", b"2");
     page.create_branch("kept", &head).unwrap();
-    let words = "it is reachable from branch kept".to_owned();
-    assert_eq!(refused(&page, MAIN, &CommitId::FIRST), (head, words.clone(), None));
+    let expected = "it is reachable from branch kept".to_owned();
+    assert_eq!(refused(&page, MAIN, &CommitId::FIRST), (head, expected.clone(), None));
     put(&page, "kept", b"b", b"1");
-    assert_eq!(refused(&page, MAIN, &CommitId::FIRST), (head, words, None));
+    assert_eq!(refused(&page, MAIN, &CommitId::FIRST), (head, expected, None));
     page.remove_branch("kept").unwrap();
     page.set_tag("kept", &head).unwrap();
-    let words = "it is reachable from tag kept".to_owned();
-    assert_eq!(refused(&page, MAIN, &CommitId::FIRST), (head, words, None));
+    let expected = "it is reachable from tag kept".to_owned();
+    assert_eq!(refused(&page, MAIN, &CommitId::FIRST), (head, expected, None));
     page.remove_tag("kept").unwrap();
     let squashed = page.squash(MAIN, &CommitId::FIRST, None).unwrap();
     assert_eq!(log(&page, squashed).len(), 1);
@@ -154,12 +154,12 @@ fn the_newest_fork_is_what_can_be_squashed_onto() {
         put(&page, name, name.as_bytes(), b"");
     }
     page.set_tag("before", &commits[0]).unwrap();
-    let (at, words) = (commits[1], "it is reachable from branch early".to_owned());
-    assert_eq!(refused(&page, MAIN, &CommitId::FIRST), (at, words.clone(), Some(commits[4])));
-    assert_eq!(refused(&page, MAIN, &commits[0]), (at, words, Some(commits[4])));
+    let (at, expected) = (commits[1], "it is reachable from branch early".to_owned());
+    assert_eq!(refused(&page, MAIN, &CommitId::FIRST), (at, expected.clone(), Some(commits[4])));
+    assert_eq!(refused(&page, MAIN, &commits[0]), (at, expected, Some(commits[4])));
     // What leaves before the commit that stays does not matter.
-    let words = "it is reachable from branch late".to_owned();
-    assert_eq!(refused(&page, MAIN, &commits[2]), (commits[4], words, Some(commits[4])));
+    let expected = "it is reachable from branch late".to_owned();
+    assert_eq!(refused(&page, MAIN, &commits[2]), (commits[4], expected, Some(commits[4])));
     // A fork on one side of a merge: only the merge has all of it.
     page.create_branch("side", &commits[7]).unwrap();
     let side = put(&page, "side", b"side", b"1");
@@ -168,8 +168,8 @@ fn the_newest_fork_is_what_can_be_squashed_onto() {
     put(&page, MAIN, b"b", b"1");
     put(&page, MAIN, b"b", b"2");
     put(&page, "side", b"side", b"2");
-    let words = "it is reachable from branch side".to_owned();
-    assert_eq!(refused(&page, MAIN, &commits[7]), (side, words, Some(merge)));
+    let expected = "it is reachable from branch side".to_owned();
+    assert_eq!(refused(&page, MAIN, &commits[7]), (side, expected, Some(merge)));
     let squashed = page.squash(MAIN, &merge, None).unwrap();
     assert_eq!(page.commit(&squashed).unwrap().unwrap().parents(), [merge]);
     assert_clean(&page);
@@ -183,9 +183,9 @@ fn commits_below_an_open_transaction_of_a_connection_are_not_replaced() {
     let connection = page.connect(MAIN).unwrap();
     let mut tx = connection.start().unwrap();
     tx.put(b"b", b"").unwrap();
-    let (commit, words, onto) = refused(&page, MAIN, &base);
+    let (commit, reason, onto) = refused(&page, MAIN, &base);
     assert_eq!((commit, onto), (head, None));
-    assert!(words.contains("an open transaction of a connection"), "{words}");
+    assert!(reason.contains("an open transaction of a connection"), "{reason}");
     tx.commit().unwrap();
     let squashed = page.squash(MAIN, &base, None).unwrap();
     assert_eq!(log(&page, squashed), [squashed, base]);
@@ -228,9 +228,9 @@ fn what_another_copy_has_is_not_replaced() {
     drop(receiver);
     put(&here, MAIN, b"a", b"3");
     put(&here, MAIN, b"a", b"4");
-    let (commit, words, onto) = refused(&here, MAIN, &CommitId::FIRST);
+    let (commit, reason, onto) = refused(&here, MAIN, &CommitId::FIRST);
     assert!([one, two].contains(&commit));
-    assert_eq!(words, "it came from another copy of the page, which has it");
+    assert_eq!(reason, "it came from another copy of the page, which has it");
     assert_eq!(onto, Some(two));
     let squashed = here.squash(MAIN, &two, None).unwrap();
     assert_eq!(log(&here, squashed), [squashed, two, one]);
@@ -256,13 +256,13 @@ fn what_is_proposed_is_possible_beside_a_remote_too() {
     let commits: Vec<_> = (0..5).map(|value| put(&page, MAIN, b"a", &[value])).collect();
     page.create_branch("b", &commits[0]).unwrap();
     page.remote().mark_synced(&commits[..3], &[], &[]).unwrap();
-    let words = "it is reachable from branch b".to_owned();
+    let expected = "it is reachable from branch b".to_owned();
     let first = refused(&page, MAIN, &CommitId::FIRST);
-    assert_eq!(first, (commits[0], words, Some(commits[2])));
-    let words = "it is at the remote".to_owned();
+    assert_eq!(first, (commits[0], expected, Some(commits[2])));
+    let expected = "it is at the remote".to_owned();
     let (commit, reason, onto) = refused(&page, MAIN, &commits[0]);
     assert!(commits[1..3].contains(&commit));
-    assert_eq!((reason, onto), (words, Some(commits[2])));
+    assert_eq!((reason, onto), (expected, Some(commits[2])));
     let squashed = page.squash(MAIN, &commits[2], None).unwrap();
     assert_eq!(page.commit(&squashed).unwrap().unwrap().parents(), [commits[2]]);
     // If the head is at the remote, nothing can be squashed.
@@ -290,13 +290,13 @@ fn commits_that_were_squashed_while_they_were_sent_are_told() {
     put(&here, MAIN, b"price", b"3");
     // A tag at what is being sent forbids the squash.
     here.set_tag("sending", &sent[1]).unwrap();
-    let words = "it is reachable from tag sending".to_owned();
-    assert_eq!(refused(&here, MAIN, &CommitId::FIRST), (sent[1], words, Some(sent[1])));
+    let expected = "it is reachable from tag sending".to_owned();
+    assert_eq!(refused(&here, MAIN, &CommitId::FIRST), (sent[1], expected, Some(sent[1])));
     here.remove_tag("sending").unwrap();
     here.squash(MAIN, &CommitId::FIRST, None).unwrap();
     let error = remote.mark_synced(&sent, &[], &[(b"note", b"1")]).unwrap_err();
-    let words = format!("commit {} of page 1 is at the remote", sent[1]);
-    assert!(error.to_string().starts_with(&words), "{error}");
+    let expected = format!("commit {} of page 1 is at the remote", sent[1]);
+    assert!(error.to_string().starts_with(&expected), "{error}");
     // It is noted all the same, and said once.
     for id in &sent {
         assert_eq!(here.commit_status(id).unwrap(), Status::Synced);
@@ -337,8 +337,8 @@ fn what_cannot_be_squashed_is_refused() {
     let other = put(&page, "other", b"b", b"");
     let head = put(&page, MAIN, b"c", b"");
     let error = page.squash(MAIN, &other, None).unwrap_err();
-    let words = "it is no ancestor of the head of the branch";
-    assert_eq!(error.to_string(), format!("cannot squash at commit {other} of page 1: {words}"));
+    let expected = "it is no ancestor of the head of the branch";
+    assert_eq!(error.to_string(), format!("cannot squash at commit {other} of page 1: {expected}"));
     assert!(matches!(page.squash("none", &base, None), Err(LedgerError::NoSuch { .. })));
     let unknown = CommitId(page.snapshot(&head).unwrap().root());
     assert!(matches!(page.squash(MAIN, &unknown, None), Err(LedgerError::NoCommit { .. })));

@@ -102,9 +102,9 @@ fn an_old_content_becomes_a_commit() {
         assert_eq!(page.snapshot(&restored).unwrap().root(), page.snapshot(&old).unwrap().root());
         let commit = page.commit(&restored).unwrap().unwrap();
         assert_eq!(commit.parents(), [last]);
-        let words = ("Ann", "back");
+        let expected = ("Ann", "back");
         assert!(
-            matches!(&commit.origin, Origin::Change { author, message, .. } if (&**author, &**message) == words)
+            matches!(&commit.origin, Origin::Change { author, message, .. } if (&**author, &**message) == expected)
         );
         // Once more is no commit.
         assert_eq!(page.restore(MAIN, &old).unwrap(), restored);

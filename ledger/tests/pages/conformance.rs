@@ -10,11 +10,11 @@ use permazen_kv::{
 };
 use permazen_ledger::{BranchingDatabase, LedgerError, MAIN, Page, PageId, PageStore};
 
-use crate::support::hosts::{Pages, Place, Store};
+use crate::support::hosts::{Location, Pages, Store};
 
 /// A page there, which is made unless it is there.
-fn page(place: &Place) -> Page {
-    let repository = place.builder().create().unwrap();
+fn page(location: &Location) -> Page {
+    let repository = location.builder().create().unwrap();
     match repository.page("test", PageId::ROOT) {
         Err(LedgerError::NoSuch { .. }) => repository.create_page("test", PageId::ROOT).unwrap(),
         page => page.unwrap(),
@@ -22,13 +22,13 @@ fn page(place: &Place) -> Page {
 }
 
 /// Its main branch.
-fn branch(place: &Place) -> OptimisticDatabase<PageStore> {
-    page(place).database(MAIN).unwrap()
+fn branch(location: &Location) -> OptimisticDatabase<PageStore> {
+    page(location).database(MAIN).unwrap()
 }
 
 /// The same for several heads.
-fn branching(place: &Place) -> BranchingDatabase {
-    page(place).branching_database(MAIN).unwrap()
+fn branching(location: &Location) -> BranchingDatabase {
+    page(location).branching_database(MAIN).unwrap()
 }
 
 /// Two handles of a branch, of two repositories as two processes have them. Each transaction begins with the other
@@ -38,8 +38,8 @@ struct InTurn {
     begun: AtomicUsize,
 }
 
-fn in_turn(place: &Place) -> InTurn {
-    InTurn { handles: [branch(place), branch(place)], begun: AtomicUsize::new(0) }
+fn in_turn(location: &Location) -> InTurn {
+    InTurn { handles: [branch(location), branch(location)], begun: AtomicUsize::new(0) }
 }
 
 impl KvDatabase for InTurn {
@@ -61,12 +61,16 @@ impl KvDatabase for InTurn {
     }
 }
 
-fn fixture<D: KvDatabase + 'static>(store: Store, pages: Pages, open: fn(&Place) -> D) -> Fixture {
+fn fixture<D: KvDatabase + 'static>(
+    store: Store,
+    pages: Pages,
+    open: fn(&Location) -> D,
+) -> Fixture {
     let folder = tempfile::tempdir().unwrap();
-    let place = Place::new(store, pages, folder.path()).fast();
-    let fixture = Fixture::new(open(&place)).keeping(folder);
-    match place.is_persistent() {
-        true => fixture.reopening(move || open(&place)),
+    let location = Location::new(store, pages, folder.path()).fast();
+    let fixture = Fixture::new(open(&location)).keeping(folder);
+    match location.is_persistent() {
+        true => fixture.reopening(move || open(&location)),
         false => fixture,
     }
 }

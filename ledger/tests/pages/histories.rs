@@ -179,7 +179,7 @@ struct Small {
     secret: Secret,
     model: Map,
     /// Commits that are read for a while.
-    held: Vec<(PageSnapshot, Map)>,
+    snapshots: Vec<(PageSnapshot, Map)>,
 }
 
 impl Small {
@@ -190,7 +190,7 @@ impl Small {
         let page = repository.create_page_with("test", PageId::ROOT, secret.clone()).unwrap();
         page.set_retention(retention).unwrap();
         let random = StdRng::seed_from_u64(u64::from(shape));
-        Small { random, host, page, secret, model: Map::new(), held: Vec::new() }
+        Small { random, host, page, secret, model: Map::new(), snapshots: Vec::new() }
     }
 
     fn key(&mut self, shape: &Shape) -> Vec<u8> {
@@ -238,19 +238,19 @@ impl Small {
         assert_eq!(before, model.range(..key.to_vec()).next_back().map(own));
     }
 
-    fn hold(&mut self) {
-        if self.held.len() == 3 {
+    fn read_or_compare(&mut self) {
+        if self.snapshots.len() == 3 {
             let at = self.random.random_range(0..3);
-            let (snapshot, model) = self.held.swap_remove(at);
+            let (snapshot, model) = self.snapshots.swap_remove(at);
             assert!(content(&snapshot, Direction::Forward).into_iter().eq(model));
         }
-        self.held.push((self.head(), self.model.clone()));
+        self.snapshots.push((self.head(), self.model.clone()));
     }
 
     /// Compares everything, also without what is in memory, and collects.
     fn check_all(&mut self) {
         self.page.collect().unwrap();
-        for (snapshot, model) in &self.held {
+        for (snapshot, model) in &self.snapshots {
             assert!(content(snapshot, Direction::Reverse).into_iter().rev().eq(model.clone()));
         }
         check(&cold(&self.host), &self.page.head(MAIN).unwrap(), &self.model, &self.secret);
@@ -277,7 +277,7 @@ fn small_transactions_are_as_in_a_map() {
             let removes = small.random.random_range(0..10) < of_ten;
             small.change(shape, removes);
             if step % 100 == 99 {
-                small.hold();
+                small.read_or_compare();
             }
             if step % 1_000 == 999 {
                 small.check_all();

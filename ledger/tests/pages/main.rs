@@ -1,5 +1,5 @@
-//! Pages: what is in them, how it is read and written, as a store and as a database of objects, and their life in a
-//! repository.
+//! Pages: what is in them, how it is read and written, as a store and as a database of objects, and their lifecycle in
+//! a repository.
 #![allow(clippy::panic, clippy::unwrap_used)]
 
 #[path = "../support/mod.rs"]
@@ -14,7 +14,7 @@ mod first_commit;
 mod golden;
 mod gone_pages;
 mod histories;
-mod life;
+mod lifecycle;
 mod many_pages;
 mod objects;
 mod old_snapshots;

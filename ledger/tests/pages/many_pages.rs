@@ -207,7 +207,7 @@ fn two_processes_evict_at_once() {
 
 /// Another process has the right to write to the host for long.
 #[test]
-fn who_opens_a_page_that_is_open_does_not_wait_for_the_host() {
+fn opening_an_open_page_does_not_wait_for_the_host() {
     let folder = tempfile::tempdir().unwrap();
     let host: Arc<dyn KvDatabase> = Arc::new(LmdbStore::open_or_create(folder.path()).unwrap());
     let repository = process(&host);

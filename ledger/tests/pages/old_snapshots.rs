@@ -1,20 +1,20 @@
-//! A snapshot that is held for long does not make the file of an LMDB host grow, as a transaction of the host
+//! A snapshot that is open for long does not make the file of an LMDB host grow, as a transaction of the host
 //! does.
 
 use permazen_kv::lmdb::LmdbStore;
 use permazen_kv::{Durability, KvDatabase, KvRead, KvWrite, TxOptions};
 use permazen_ledger::{MAIN, PageId, Repository, Retention};
 
-/// What is held while a page is changed again and again.
+/// What is open while a page is changed again and again.
 #[derive(Debug, Clone, Copy, PartialEq)]
-enum Held {
+enum Open {
     Nothing,
     Snapshot,
     TransactionOfHost,
 }
 
 /// The length of the file after many changes.
-fn file_after_changes(held: Held) -> u64 {
+fn file_after_changes(open: Open) -> u64 {
     let dir = tempfile::tempdir().unwrap();
     let host = LmdbStore::builder()
         .create(true)
@@ -33,14 +33,14 @@ fn file_after_changes(held: Held) -> u64 {
     };
     put_all(0);
     let snapshot = || page.snapshot(&page.head(MAIN).unwrap()).unwrap();
-    let snapshot = (held == Held::Snapshot).then(snapshot);
+    let snapshot = (open == Open::Snapshot).then(snapshot);
     let transaction = || {
         let tx = host.begin(&TxOptions::reading()).unwrap();
         // It begins with what is read first.
         assert!(tx.get(&[0]).unwrap().is_some());
         tx
     };
-    let transaction = (held == Held::TransactionOfHost).then(transaction);
+    let transaction = (open == Open::TransactionOfHost).then(transaction);
     (1..40).for_each(put_all);
     if let Some(snapshot) = snapshot {
         let value = snapshot.get(&77_u32.to_be_bytes()).unwrap();
@@ -51,9 +51,9 @@ fn file_after_changes(held: Held) -> u64 {
 }
 
 #[test]
-fn a_snapshot_that_is_held_does_not_make_the_file_grow() {
+fn an_open_snapshot_does_not_make_the_file_grow() {
     let [nothing, snapshot, transaction] =
-        [Held::Nothing, Held::Snapshot, Held::TransactionOfHost].map(file_after_changes);
+        [Open::Nothing, Open::Snapshot, Open::TransactionOfHost].map(file_after_changes);
     // The snapshot keeps one version more: the nodes of one commit.
     assert!(snapshot < 3 * nothing, "{snapshot} bytes, without it {nothing}");
     assert!(transaction > 5 * snapshot, "{transaction} bytes, with a snapshot {snapshot}");

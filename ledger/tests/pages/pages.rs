@@ -428,16 +428,16 @@ fn a_transaction_that_has_failed_often_holds_all_others_off() {
     };
     add(&ours, &TxOptions::writing()).unwrap();
 
-    let mut held = ours.begin(&TxOptions::writing().with_failed(6)).unwrap();
-    let old = held.get(b"count").unwrap().unwrap()[0];
+    let mut exclusive = ours.begin(&TxOptions::writing().with_failed(6)).unwrap();
+    let old = exclusive.get(b"count").unwrap().unwrap()[0];
     std::thread::scope(|scope| {
         let short = TxOptions::writing().with_wait(std::time::Duration::from_millis(50));
         let refused = scope.spawn(move || add(&theirs, &short).unwrap_err());
         assert!(refused.join().unwrap().is_retryable());
     });
-    held.put(b"count", &[old + 1]).unwrap();
-    assert_eq!(held.get(b"count").unwrap().as_deref(), Some(&[2][..]));
-    held.commit().unwrap();
+    exclusive.put(b"count", &[old + 1]).unwrap();
+    assert_eq!(exclusive.get(b"count").unwrap().as_deref(), Some(&[2][..]));
+    exclusive.commit().unwrap();
     let theirs = other.database(MAIN).unwrap();
     add(&theirs, &TxOptions::writing()).unwrap();
     add(&ours, &TxOptions::writing().with_failed(6)).unwrap();
@@ -445,15 +445,15 @@ fn a_transaction_that_has_failed_often_holds_all_others_off() {
     assert_eq!(head.get(b"count").unwrap().as_deref(), Some(&[4][..]));
     assert_eq!(page.log(page.head(MAIN).unwrap()).unwrap().count(), 4);
     // What changes nothing makes no commit.
-    let held = ours.begin(&TxOptions::writing().with_failed(6)).unwrap();
-    held.commit().unwrap();
+    let exclusive = ours.begin(&TxOptions::writing().with_failed(6)).unwrap();
+    exclusive.commit().unwrap();
     assert_eq!(page.log(page.head(MAIN).unwrap()).unwrap().count(), 4);
 }
 
 #[test]
-fn commits_say_the_words_of_their_thread() {
+fn commits_have_the_author_and_message_of_their_thread() {
     let page = new_page();
-    let words = |id: CommitId| match page.commit(&id).unwrap().unwrap().origin {
+    let author_and_message = |id: CommitId| match page.commit(&id).unwrap().unwrap().origin {
         Origin::Change { author, message, .. } => format!("{author}: {message}"),
         other => format!("{other:?}"),
     };
@@ -462,22 +462,23 @@ fn commits_say_the_words_of_their_thread() {
             let inner = page
                 .with_author_and_message("Bob", "inner", || put(&page, MAIN, b"a", b"1"))
                 .unwrap();
-            // A panic takes the words back.
+            // A panic takes author and message back.
             let panicked = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
-                page.with_author_and_message("Cid", "", || {
-                    std::panic::resume_unwind(Box::new(()))
-                })
+                page.with_author_and_message("Cid", "", || std::panic::resume_unwind(Box::new(())))
             }));
             assert!(panicked.is_err());
             (inner, put(&page, MAIN, b"a", b"2"))
         })
         .unwrap();
-    assert_eq!((words(inner), words(outer)), ("Bob: inner".into(), "Ann: outer".into()));
-    assert_eq!(words(put(&page, MAIN, b"a", b"3")), ": ");
+    assert_eq!(
+        (author_and_message(inner), author_and_message(outer)),
+        ("Bob: inner".into(), "Ann: outer".into())
+    );
+    assert_eq!(author_and_message(put(&page, MAIN, b"a", b"3")), ": ");
     // The author and message of another page are not meant.
     let other = new_page();
     let commit = other.with_author_and_message("Ann", "", || put(&page, MAIN, b"a", b"4")).unwrap();
-    assert_eq!(words(commit), ": ");
+    assert_eq!(author_and_message(commit), ": ");
     let long = "x".repeat(4_097);
     let refused = page.with_author_and_message("", &long, || unreachable!());
     assert!(matches!(refused, Err::<(), _>(LedgerError::InvalidArgument(_))));

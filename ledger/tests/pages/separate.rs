@@ -300,7 +300,7 @@ fn what_another_process_has_open_stays() {
 }
 
 #[test]
-fn who_was_taken_for_dead_protects_what_is_left() {
+fn a_process_taken_for_dead_protects_what_is_left() {
     let (disk, clock) = (Disk::default(), TestClock::new());
     let ((one, _), (two, _)) = (process(&disk, &clock), process(&disk, &clock));
     let page = one.create_page("films", ROOT).unwrap();
@@ -395,9 +395,10 @@ fn making_deleting_and_evicting_survive_each_failure() {
     }
 }
 
-/// The databases of pages as a process has them that is held up, or of which one cannot be removed.
+/// The databases of pages of a process that is interrupted before it opens one, or that cannot
+/// remove one.
 #[derive(Debug)]
-struct HeldUp {
+struct HookedPages {
     pages: Pages,
     before_open: Hook,
     stays: Option<u64>,
@@ -415,7 +416,7 @@ impl std::fmt::Debug for Hook {
     }
 }
 
-impl PageDatabases for HeldUp {
+impl PageDatabases for HookedPages {
     fn open(&self, page: u64) -> permazen_kv::Result<Option<Arc<dyn KvDatabase>>> {
         let hook = self.before_open.0.lock().unwrap().take();
         hook.into_iter().for_each(|hook| hook());
@@ -438,10 +439,10 @@ impl PageDatabases for HeldUp {
     }
 }
 
-fn held_up(disk: &Disk, clock: &Arc<TestClock>, stays: Option<u64>) -> (Repository, Hook) {
+fn hooked(disk: &Disk, clock: &Arc<TestClock>, stays: Option<u64>) -> (Repository, Hook) {
     let (faults, before_open) = (FaultStore::new(disk.repository.clone()), Hook::default());
     let pages = Pages { disk: disk.clone(), faults };
-    let pages = HeldUp { pages, before_open: before_open.clone(), stays };
+    let pages = HookedPages { pages, before_open: before_open.clone(), stays };
     let clock: Arc<dyn Clock> = Arc::clone(clock) as _;
     let builder = Repository::builder(disk.repository.clone()).manual_maintenance().clock(clock);
     (builder.page_databases(Arc::new(pages)).create().unwrap(), before_open)
@@ -477,7 +478,7 @@ fn a_page_that_is_being_deleted_is_not_there_whatever_is_left_of_it() {
 }
 
 #[test]
-fn who_opens_a_page_while_it_is_deleted_leaves_no_database() {
+fn opening_a_page_while_it_is_deleted_leaves_no_database() {
     type Use = fn(&Repository) -> LedgerError;
     let uses: [Use; 2] = [
         |repository| repository.page("films", ROOT).unwrap_err(),
@@ -485,7 +486,7 @@ fn who_opens_a_page_while_it_is_deleted_leaves_no_database() {
     ];
     for with in uses {
         let (disk, clock) = (Disk::default(), TestClock::new());
-        let ((one, _), (two, before_open)) = (process(&disk, &clock), held_up(&disk, &clock, None));
+        let ((one, _), (two, before_open)) = (process(&disk, &clock), hooked(&disk, &clock, None));
         drop(one.create_page("films", ROOT).unwrap());
         one.maintain().unwrap();
         let other = one.clone();
@@ -518,7 +519,7 @@ fn a_page_that_could_not_be_opened_is_not_open() {
         one.maintain().unwrap();
         damage(&disk, 1, &[row]);
         assert!(KvError::from(two.page("films", ROOT).unwrap_err()).is_damage());
-        // At once in the process itself, after an upkeep in others.
+        // At once in the process itself, after maintenance in others.
         two.rename_page(("films", ROOT), ("damaged films", ROOT)).unwrap();
         assert!(KvError::from(two.page("damaged films", ROOT).unwrap_err()).is_damage());
         two.maintain().unwrap();
@@ -566,7 +567,7 @@ fn a_page_that_cannot_be_written_is_closed_like_others() {
 #[test]
 fn damaged_parameters_and_databases_that_stay_hold_up_no_deletion() {
     let (disk, clock) = (Disk::default(), TestClock::new());
-    let (repository, _) = held_up(&disk, &clock, Some(2));
+    let (repository, _) = hooked(&disk, &clock, Some(2));
     for ledger in ["one", "two", "three"] {
         put(&repository.create_page(ledger, ROOT).unwrap(), MAIN, b"name", ledger.as_bytes());
     }
@@ -624,7 +625,7 @@ fn a_page_that_is_first_opened_after_another_was_deleted_is_no_finding_of_a_chec
     for nth in 1.. {
         let (disk, clock) = (Disk::default(), TestClock::new());
         let ((one, faults), (two, before_open)) =
-            (process(&disk, &clock), held_up(&disk, &clock, None));
+            (process(&disk, &clock), hooked(&disk, &clock, None));
         drop(one.create_page("old", ROOT).unwrap());
         one.maintain().unwrap();
         // At some point it is there, and no process has opened it.

@@ -288,7 +288,7 @@ fn a_merge_takes_no_value_that_was_written_in_parts() {
 }
 
 #[test]
-fn what_nobody_wants_goes_after_an_hour() {
+fn a_value_that_is_not_attached_goes_after_an_hour() {
     let (host, clock, Process { page, repository }) = setting();
     let kept = write(&page, &noise(20_000, 6), 20_000);
     let dropped = write(&page, &noise(20_000, 7), 20_000);
@@ -605,7 +605,7 @@ impl Writer {
 fn collect(page: &Page, slices: usize) -> bool {
     (0..slices).all(|_| match page.collect_slice() {
         Ok(is_more) => is_more,
-        // The upkeep of the writer collects too.
+        // The maintenance of the writer collects too.
         Err(error) => {
             assert!(matches!(error, LedgerError::Busy { .. }), "{error}");
             false
@@ -778,7 +778,8 @@ fn history(seed: u64, values: &[Vec<u8>]) {
     for _ in 0..250 {
         clock.advance(Duration::from_secs(random.random_range(0..25)));
         let index = random.random_range(0..actors.len());
-        let Actor { process: Process { repository, page }, writers, references } = &mut actors[index];
+        let Actor { process: Process { repository, page }, writers, references } =
+            &mut actors[index];
         let which = random.random_range(0..values.len());
         match random.random_range(0..22) {
             0..8 => {

@@ -109,7 +109,7 @@ fn all_calls<H: KvDatabase + Clone + 'static>(host: &H) {
         receiver.add_piece(kind, remote.piece_bytes(&digest).unwrap().unwrap()).unwrap();
     }
     let connection = page.connect(MAIN).unwrap();
-    let held = page.snapshot(&last).unwrap();
+    let snapshot = page.snapshot(&last).unwrap();
     let long = bytes(3_000_000);
     let mut begun = Some(page.write_value(None).unwrap());
     begun.as_mut().unwrap().write_all(&long[..1000]).unwrap();
@@ -159,13 +159,13 @@ fn all_calls<H: KvDatabase + Clone + 'static>(host: &H) {
         is_refused_io(value.write_all(&long));
         // Reading is not refused.
         assert_eq!(page.head(MAIN).unwrap(), last);
-        assert_eq!(held.get(b"key").unwrap().as_deref(), Some(&b"2"[..]));
+        assert_eq!(snapshot.get(b"key").unwrap().as_deref(), Some(&b"2"[..]));
         assert_eq!(page.log(last).unwrap().count(), 3);
         drop(value);
         Ok(())
     })
     .unwrap();
-    // Nothing was changed, and nothing is held.
+    // Nothing was changed, and no lock is held.
     assert_eq!(page.head(MAIN).unwrap(), last);
     assert_eq!(page.squash(MAIN, &first, None).unwrap(), page.head(MAIN).unwrap());
     page.collect().unwrap();

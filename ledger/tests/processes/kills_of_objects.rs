@@ -21,7 +21,7 @@ use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 
 use crate::support::children::{Worker, task};
-use crate::support::hosts::{Pages, Place, Store};
+use crate::support::hosts::{Location, Pages, Store};
 
 /// The test that a process runs which another one has started.
 const CHILD: &str = concat!(module_path!(), "::child");
@@ -119,11 +119,11 @@ fn check_people(page: &Page, branch: &str, when: &str) -> [u64; 2] {
     numbers
 }
 
-fn place(what: &str, folder: &Path) -> Place {
+fn location(what: &str, folder: &Path) -> Location {
     let (store, pages) = what.split_once('-').unwrap();
     let store = if store == "lmdb" { Store::Lmdb } else { Store::Sqlite };
     let pages = if pages == "separate" { Pages::Separate } else { Pages::Prefixes };
-    Place::new(store, pages, folder)
+    Location::new(store, pages, folder)
 }
 
 /// Opens the page with the objects, and makes what is missing.
@@ -220,8 +220,9 @@ fn add_people(page: &Page, branch: &'static str) -> Result<()> {
 
 /// Works until it is killed.
 fn work(what: &str) {
-    let (place_of, folder) = what.split_once(' ').unwrap();
-    let repository = place(place_of, Path::new(folder)).builder().exclusive().create().unwrap();
+    let (location_of, folder) = what.split_once(' ').unwrap();
+    let repository =
+        location(location_of, Path::new(folder)).builder().exclusive().create().unwrap();
     // The test harness has begun a line.
     println!("\nopen");
     let page = page(&repository).unwrap();
@@ -298,8 +299,8 @@ fn listen(said: &[String], told: &mut Told, seen: &mut Seen) {
 }
 
 /// Checks all that is there, and takes note of it.
-fn check_all(place: &Place, told: &mut Told, seen: &mut Seen, when: &str) {
-    let repository = place.builder().exclusive().manual_maintenance().create().unwrap();
+fn check_all(location: &Location, told: &mut Told, seen: &mut Seen, when: &str) {
+    let repository = location.builder().exclusive().manual_maintenance().create().unwrap();
     let found = repository.verify().unwrap().findings;
     assert!(found.is_empty(), "{when}: {found:#?}");
     for number in 0..SMALL {
@@ -354,7 +355,7 @@ fn kills(store: &str) {
             (told, folder) = (Told::default(), tempfile::tempdir().unwrap());
         }
         let when = format!("{which}, kill {kill}");
-        let place = place(&which, folder.path());
+        let location = location(&which, folder.path());
         let mut worker = Worker::start(CHILD, &format!("{which} {}", folder.path().display()));
         let mut said = Vec::new();
         if kill % KILLS == 0 {
@@ -372,7 +373,7 @@ fn kills(store: &str) {
         said.extend(worker.kill());
         seen.people += said.iter().filter(|line| line.starts_with("added")).count() as u64;
         listen(&said, &mut told, &mut seen);
-        check_all(&place, &mut told, &mut seen, &when);
+        check_all(&location, &mut told, &mut seen, &when);
     }
     println!("{store}: {kills} kills, {seen:?}");
     let Seen { people, merged, retired, evicted, gone, during_collections } = seen;

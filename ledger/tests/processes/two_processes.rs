@@ -16,7 +16,7 @@ use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 
 use crate::support::children::{Worker, task};
-use crate::support::hosts::{Pages, Place, Store};
+use crate::support::hosts::{Location, Pages, Store};
 
 /// The test that a process runs which another one has started.
 const CHILD: &str = concat!(module_path!(), "::child");
@@ -27,10 +27,10 @@ const TRANSACTIONS: u32 = 20;
 
 type Lists = BTreeMap<u8, Vec<u32>>;
 
-fn place(store: &str, pages: &str, folder: &Path) -> Place {
+fn location(store: &str, pages: &str, folder: &Path) -> Location {
     let store = if store == "lmdb" { Store::Lmdb } else { Store::Sqlite };
     let pages = if pages == "separate" { Pages::Separate } else { Pages::Prefixes };
-    Place::new(store, pages, folder).fast()
+    Location::new(store, pages, folder).fast()
 }
 
 fn page(repository: &Repository) -> Page {
@@ -120,7 +120,7 @@ fn work(what: &str) {
     let [mode, store, pages, first, folder] =
         what.splitn(5, ' ').collect::<Vec<_>>().try_into().unwrap();
     let (first, folder): (u32, _) = (first.parse().unwrap(), Path::new(folder));
-    let repository = stubbornly(|| place(store, pages, folder).builder().create());
+    let repository = stubbornly(|| location(store, pages, folder).builder().create());
     let page = stubbornly(|| repository.page_or_create("test", PageId::ROOT));
     // The test harness has begun a line.
     println!("\nready");
@@ -254,7 +254,7 @@ fn what_has_no_order_is_found() {
 
 fn linear(store: &str, pages: &str) {
     let folder = tempfile::tempdir().unwrap();
-    let repository = place(store, pages, folder.path()).builder().create().unwrap();
+    let repository = location(store, pages, folder.path()).builder().create().unwrap();
     page(&repository).set_retention(Retention::Last(2)).unwrap();
     let mut rounds = Vec::new();
     for round in 0..3 {
@@ -279,7 +279,7 @@ fn linear(store: &str, pages: &str) {
 
 fn branching(store: &str, pages: &str) {
     let folder = tempfile::tempdir().unwrap();
-    let repository = place(store, pages, folder.path()).builder().create().unwrap();
+    let repository = location(store, pages, folder.path()).builder().create().unwrap();
     let page = page(&repository);
     let lines = both("branching", store, pages, 0, folder.path());
     let said = lines.iter().flatten().filter_map(|line| line.strip_prefix("done "));

@@ -67,7 +67,7 @@ fn needs_fetch(result: Result<impl Sized, impl Into<LedgerError>>, copies: &Copi
 }
 
 #[test]
-fn what_is_not_here_is_asked_of_nobody() {
+fn what_is_not_here_needs_a_fetch() {
     each_host(|host| {
         let copies = Copies::new(host, 300_000);
         let (here, snapshot) = (&copies.here, copies.snapshot());
@@ -119,8 +119,8 @@ fn values_that_are_not_here_are_merged_and_watched() {
     let mut watcher = here.watch(MAIN, b"film").unwrap();
     // Both sides have another film, and neither is here.
     put_lazy(there, b"film", &noise(90_000, 3));
-    let shown = value(there, &noise(80_000, 4));
-    write(there, "other", |tx| tx.put(b"film", shown.lazy().as_bytes()).unwrap());
+    let value_there = value(there, &noise(80_000, 4));
+    write(there, "other", |tx| tx.put(b"film", value_there.lazy().as_bytes()).unwrap());
     let mut receiver = here.remote().receive();
     for branch in [MAIN, "other"] {
         let head = there.head(branch).unwrap();
@@ -340,7 +340,7 @@ fn a_wrong_answer_is_an_error_and_the_good_ones_of_its_request_stay() {
         let again: Vec<_> = copies.remote.take_pieces().into_iter().map(|piece| piece.1).collect();
         match keeps {
             true => assert_eq!(again, [bad]),
-            // The top piece alone has come.
+            // Only the top piece has come.
             false => assert_eq!(again.len(), pieces.len() - 1),
         }
         assert_clean(&copies.here);

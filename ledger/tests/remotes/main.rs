@@ -1,4 +1,4 @@
-//! Pages beside a remote: values that are there alone, commits that come from elsewhere, and what is known to be
+//! Pages beside a remote: values that are only there, commits that come from elsewhere, and what is known to be
 //! there.
 //!
 //! `PERMAZEN_RECEIVED` sets how many random histories are received.

@@ -32,7 +32,7 @@ fn put_lazy_on(page: &Page, branch: &str, key: &[u8], bytes: &[u8]) {
 }
 
 #[test]
-fn heads_that_need_what_is_not_here_hold_up_no_others() {
+fn heads_that_need_what_is_not_here_delay_no_others() {
     let (there, here) = (copy(), attached(Arc::new(MemoryStore::new())));
     let base = put_lazy(&there, b"film", &noise(5_000, 1));
     follow(&there, &here);

@@ -83,7 +83,7 @@ fn histories_that_are_received_are_the_same() {
             }
         }
         assert!(lazy.remote().local_pieces(None, 1).unwrap().is_empty());
-        // What is lazy alone is not there.
+        // What is only lazy is not there.
         absent += complete.verify().unwrap().pieces - lazy.verify().unwrap().pieces;
     }
     assert!(absent > 0);
@@ -241,11 +241,11 @@ fn times_and_parents_of_a_commit_are_compared() {
     let mut receiver = here.receive();
     bring(&there, &mut receiver, &second);
     bring(&there, &mut receiver, &other);
-    let refused = |receiver: &mut permazen_ledger::Receiver, bytes: &[u8], words: &str| {
+    let refused = |receiver: &mut permazen_ledger::Receiver, bytes: &[u8], text: &str| {
         let id = CommitId(Kind::Commit.digest(bytes));
         let error = receiver.add_commit(&id, bytes).unwrap_err();
         let is_wrong = matches!(error, LedgerError::Integrity { kind: Kind::Commit, .. });
-        assert!(is_wrong && error.to_string().contains(words), "{error}");
+        assert!(is_wrong && error.to_string().contains(text), "{error}");
     };
     // A change at the time of its parent, and a merge at another time.
     let of = |id: &CommitId| there.remote().commit_bytes(id).unwrap().unwrap();

@@ -86,7 +86,7 @@ fn a_resolver_is_told_of_priorities_and_of_values_that_are_not_here() {
     put(&there, MAIN, b"film", &first.lazy());
     let base = write(&there, MAIN, |tx| tx.put(b"title", b"same").unwrap());
     there.create_branch("other", &base).unwrap();
-    // One entry has other values on both sides, of the other one the priority alone differs.
+    // One entry has other values on both sides, of the other one only the priority differs.
     put(&there, MAIN, b"film", &second.lazy());
     put(&there, "other", b"film", &third.lazy());
     let title = value(&there, b"title");
@@ -337,10 +337,10 @@ fn what_the_merger_replaces_at_the_end_is_not_stored() {
     assert!((100_000..110_000).contains(&streamed), "{streamed}");
 }
 
-/// Looks at the end at what is under a key.
-struct Looking(&'static [u8]);
+/// Reads the value of a key at the end of a merge.
+struct ReadsAtEnd(&'static [u8]);
 
-impl Merger for Looking {
+impl Merger for ReadsAtEnd {
     fn needs_values(&self) -> bool {
         false
     }
@@ -372,7 +372,7 @@ fn a_merger_with_derived_entries_needs_the_values_that_it_reads() {
         [("a", &b"older film"[..], heads[0], 5_000_u64), ("b", b"newer film", heads[1], 6_000)]
     {
         page.create_branch(name, &heads[0]).unwrap();
-        let merge = || page.merge(name, &heads[1], &mut Looking(key));
+        let merge = || page.merge(name, &heads[1], &mut ReadsAtEnd(key));
         let error = merge().unwrap_err();
         match error {
             LedgerError::NeedsFetch { commit, key: of, .. } => {
@@ -392,7 +392,7 @@ fn a_merger_with_derived_entries_needs_the_values_that_it_reads() {
     let mut receiver = page.remote().receive();
     heads.iter().for_each(|head| bring(&there, &mut receiver, head));
     page.create_branch("c", &heads[0]).unwrap();
-    let merge = page.merge("c", &heads[1], &mut Looking(b"key")).unwrap();
+    let merge = page.merge("c", &heads[1], &mut ReadsAtEnd(b"key")).unwrap();
     let merged = page.snapshot(&merge).unwrap();
     assert!(!merged.has(b"older film").unwrap() && !merged.has(b"newer film").unwrap());
     assert_clean(&page);

@@ -142,7 +142,12 @@ impl History {
     }
 
     /// Changes a branch, and takes the pieces of these values from the streams.
-    fn commit(&mut self, index: usize, change: impl FnOnce(&mut dyn KvWrite), value: Option<usize>) {
+    fn commit(
+        &mut self,
+        index: usize,
+        change: impl FnOnce(&mut dyn KvWrite),
+        value: Option<usize>,
+    ) {
         let branch = BRANCHES[self.below(2)];
         write(&self.processes[index].page, branch, change);
         if let Some(value) = value {
@@ -234,7 +239,7 @@ impl History {
             31..33 => self.mark(&page),
             _ => self.kill(index),
         }
-        self.look();
+        self.note_new();
     }
 
     fn squash(&mut self, page: &Page, branch: &str) {
@@ -260,8 +265,8 @@ impl History {
     }
 
     fn detach(&mut self, page: &Page) {
-        let is_whole = self.below(2) == 0;
-        while page.remote().detach_slice().unwrap() && is_whole {}
+        let to_the_end = self.below(2) == 0;
+        while page.remote().detach_slice().unwrap() && to_the_end {}
         self.model.is_attached = false;
     }
 
@@ -291,7 +296,7 @@ impl History {
     }
 
     /// Takes note of what is new.
-    fn look(&mut self) {
+    fn note_new(&mut self) {
         let (page, model) = (&self.processes[0].page, &mut self.model);
         for id in digests(&*self.host, 0x22).into_iter().map(CommitId) {
             if model.parents.contains_key(&id) {

@@ -29,7 +29,7 @@ pub(crate) enum Pages {
 
 /// Databases that can be opened again and again.
 #[derive(Debug, Clone)]
-pub(crate) struct Place {
+pub(crate) struct Location {
     store: Store,
     pages: Pages,
     folder: PathBuf,
@@ -39,16 +39,16 @@ pub(crate) struct Place {
     is_durable: bool,
 }
 
-impl Place {
+impl Location {
     pub(crate) fn new(store: Store, pages: Pages, folder: &Path) -> Self {
         let (memory, memory_pages) = (MemoryStore::new(), MemoryPages::default());
         let folder = folder.to_owned();
-        Place { store, pages, folder, memory, memory_pages, is_durable: true }
+        Location { store, pages, folder, memory, memory_pages, is_durable: true }
     }
 
     /// The same for tests in which no machine crashes.
     pub(crate) fn fast(self) -> Self {
-        Place { is_durable: false, ..self }
+        Location { is_durable: false, ..self }
     }
 
     pub(crate) fn is_persistent(&self) -> bool {

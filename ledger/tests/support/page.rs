@@ -83,7 +83,7 @@ pub(crate) fn assert_clean(page: &Page) {
     assert!(found.is_empty(), "{found:#?}");
 }
 
-/// The same at a point of a test that has words for it.
+/// The same, with a text that says at which point of a test.
 #[track_caller]
 pub(crate) fn assert_clean_when(page: &Page, when: &str) {
     let found = page.verify().unwrap().findings;

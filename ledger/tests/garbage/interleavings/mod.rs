@@ -265,11 +265,10 @@ fn run(begin: &Begin, script: Script, lists: &mut Lists, seen: &mut Seen, name: 
     begin.rows.iter().for_each(|(key, row)| tx.put(key, row).unwrap());
     tx.commit().unwrap();
     let turns = Arc::new(Turns::default());
-    let processes = [OTHER, COLLECTOR]
-        .map(|number| {
-            let turns = Arc::clone(&turns);
-            process(InTurn { host: host.clone(), turns, process: number }, &clock)
-        });
+    let processes = [OTHER, COLLECTOR].map(|number| {
+        let turns = Arc::clone(&turns);
+        process(InTurn { host: host.clone(), turns, process: number }, &clock)
+    });
     let [other, collector] = &processes;
     turns.begin();
     let (did, collected, given) = std::thread::scope(|scope| {
@@ -377,7 +376,7 @@ fn a_reset_to_a_commit_that_goes_has_it_or_is_refused() {
 }
 
 #[test]
-fn a_commit_that_goes_is_read_whole_or_not() {
+fn a_commit_that_goes_is_read_completely_or_not_at_all() {
     try_all("read", read);
 }
 
@@ -393,7 +392,7 @@ fn a_squash_has_what_the_head_had() {
 }
 
 #[test]
-fn what_another_rule_keeps_is_whole() {
+fn what_another_rule_keeps_is_complete() {
     let seen = try_all("keep all", keep_all);
     assert!(0 < seen.kept[0] && seen.kept[0] < seen.runs, "{seen:?}");
     let seen = try_all("keep two", keep_two);

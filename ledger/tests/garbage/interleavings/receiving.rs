@@ -100,18 +100,18 @@ fn from_the_remote(process: &Process, begin: &Begin) -> Result<()> {
 }
 
 #[test]
-fn what_comes_and_is_here_stays() {
+fn what_is_received_and_is_here_stays() {
     let seen = try_all("receive what goes", here);
     assert_eq!(seen.kept[0], seen.runs, "{seen:?}");
 }
 
 #[test]
-fn what_comes_is_whole() {
+fn what_is_received_is_complete() {
     try_all("receive on what goes", on_what_goes);
     try_all("receive on the head", on_head);
 }
 
 #[test]
-fn what_comes_from_the_remote_is_whole() {
+fn what_is_received_from_the_remote_is_complete() {
     try_beside_a_remote("receive from the remote", from_the_remote);
 }

@@ -108,7 +108,7 @@ pub(crate) struct Turn {
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Given {
     New,
-    /// Another list differs from this one by the order of reads alone.
+    /// Another list differs from this one only by the order of reads.
     Same,
     /// A slice has ended early because it took too long, so this was no longer that list.
     Other,

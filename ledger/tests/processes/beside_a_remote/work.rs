@@ -124,7 +124,7 @@ fn work_on(pairs: &[Pair; 3], random: &mut StdRng) {
         }
         push(&pair.here, &pair.there)?;
         if choice.random_range(0..3) == 0 {
-            let _alone = exclusive.write().unwrap();
+            let _exclusive = exclusive.write().unwrap();
             detach(pair, number)?;
         }
         Ok(())

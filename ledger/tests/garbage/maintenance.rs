@@ -1,4 +1,4 @@
-//! What the upkeep does for pages, and when.
+//! What maintenance does for pages, and when.
 
 use std::io::Write;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -90,7 +90,7 @@ fn pins_of_a_page_that_was_closed_keep_nothing() {
     clock.advance(61 * Duration::from_secs(1));
     one.maintain().unwrap();
     assert_eq!(count_rows(&host, 0x31), 1);
-    // Both go before the next upkeep.
+    // Both go before the next maintenance.
     drop((snapshot, page));
     one.maintain().unwrap();
     assert_eq!(count_rows(&host, 0x31), 0);
@@ -254,7 +254,7 @@ fn commits_go_without_a_round_unless_there_is_much_garbage() {
     let kept = count_rows(&host, 0x22);
     put(&page, MAIN, b"Alien", b"1979");
     page.set_retention(Retention::Heads).unwrap();
-    // Upkeep finds commits that are not kept, lets them wait, and removes them.
+    // Maintenance finds commits that are not kept, lets them wait, and removes them.
     for _ in 0..8 {
         clock.advance(MINUTE);
         repository.maintain().unwrap();
@@ -336,16 +336,16 @@ fn read_in(reader: usize) {
     let (page, old) = with_old_commit(&processes[0]);
     let of_reader = processes[reader].page("films", ROOT).unwrap();
     let snapshot = of_reader.snapshot(&old).unwrap();
-    let upkeep = |minutes| {
+    let maintain = |minutes| {
         for _ in 0..minutes {
             clock.advance(MINUTE);
             processes.iter().rev().for_each(|process| process.maintain().unwrap());
         }
     };
-    upkeep(40);
+    maintain(40);
     assert_eq!(count_rows(&host, 0x22), 2);
     drop((snapshot, of_reader));
-    upkeep(15);
+    maintain(15);
     assert_eq!(count_rows(&host, 0x22), 1);
     assert_all_clean(&processes[0]);
     drop(page);
@@ -583,7 +583,7 @@ fn commits_beside_heads(repository: &Repository, before: impl FnOnce(&Page)) {
 }
 
 #[test]
-fn commits_beside_heads_do_not_hold_up_the_removal_of_others() {
+fn commits_beside_heads_do_not_delay_the_removal_of_others() {
     let (host, clock) = (MemoryStore::new(), TestClock::new());
     commits_beside_heads(&process(&host, &clock), |page| {
         page.collect().unwrap();
@@ -592,7 +592,7 @@ fn commits_beside_heads_do_not_hold_up_the_removal_of_others() {
 }
 
 #[test]
-fn commits_beside_heads_do_not_hold_up_the_removal_of_others_where_it_is_done_at_once() {
+fn commits_beside_heads_do_not_delay_the_removal_of_others_where_it_is_done_at_once() {
     let builder = Repository::builder(MemoryStore::new()).exclusive().manual_maintenance();
     commits_beside_heads(&builder.create().unwrap(), |_| ());
 }
@@ -643,7 +643,7 @@ fn a_commit_beside_heads_keeps_what_merging_it_needs_whatever_was_computed_befor
 }
 
 #[test]
-fn who_names_commits_again_and_again_does_not_hold_up_the_removal_of_others() {
+fn naming_commits_again_and_again_does_not_delay_the_removal_of_others() {
     let (host, clock) = (MemoryStore::new(), TestClock::new());
     let repository = process(&host, &clock);
     let (page, lost) = with_lost_commits(&repository);

@@ -1,4 +1,4 @@
-//! The life of pages: opened and closed, deleted and evicted, by several processes on one host.
+//! The lifecycle of pages: opened and closed, deleted and evicted, by several processes on one host.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -120,7 +120,7 @@ fn a_process_that_has_ended_holds_a_page_until_its_lease_ends() {
 }
 
 #[test]
-fn who_was_taken_for_dead_has_the_page_open_again_or_is_told() {
+fn a_process_taken_for_dead_has_the_page_open_again_or_gets_an_error() {
     let (host, clock) = (MemoryStore::new(), TestClock::new());
     let (one, two) = (process(&host, &clock), process(&host, &clock));
     let page = one.create_page("films", ROOT).unwrap();
@@ -348,7 +348,7 @@ fn an_epoch_at_its_end_is_followed_by_the_first() {
 }
 
 #[test]
-fn t117_a_page_that_somebody_opens_is_not_evicted() {
+fn t117_a_page_that_is_opened_meanwhile_is_not_evicted() {
     let (host, clock) = (MemoryStore::new(), TestClock::new());
     let (one, two) = (process(&host, &clock), process(&host, &clock));
     drop(one.create_page("films", ROOT).unwrap());
