@@ -55,7 +55,7 @@ pub(crate) struct Args {
     /// Run everything, and commit nothing
     #[arg(long, global = true)]
     pub(crate) dry_run: bool,
-    /// How long to wait for others who use the database
+    /// How long to wait for other programs that use the database
     #[arg(long, value_name = "TIME", default_value = "5s", value_parser = duration, global = true)]
     pub(crate) wait: Duration,
     /// At the prompt: how old a transaction may become before it must be replayed

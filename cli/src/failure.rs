@@ -87,21 +87,21 @@ pub(crate) struct Failure {
     /// A name that is nearly the one that was written.
     pub(crate) nearest: Option<String>,
     /// Where in the statements the cause is.
-    pub(crate) place: Option<Place>,
+    pub(crate) position: Option<SourcePosition>,
     /// Whether the same may succeed in a new transaction.
     pub(crate) is_retryable: bool,
 }
 
-/// A place in the text of statements.
+/// A position in the text of statements.
 #[derive(Debug)]
-pub(crate) struct Place {
+pub(crate) struct SourcePosition {
     /// The file, if it is one.
     pub(crate) file: Option<String>,
     /// Its line, from 1.
     pub(crate) line: usize,
     /// Its column in characters, from 1.
     pub(crate) column: usize,
-    /// The message with the place, the line and a caret below it.
+    /// The message with the position, the line and a caret below it.
     pub(crate) shown: String,
 }
 
@@ -109,7 +109,7 @@ impl Failure {
     /// A failure that ends the program with this code.
     pub(crate) fn with(exit: Exit, message: impl Into<String>) -> Failure {
         let message = message.into();
-        Failure { exit, message, nearest: None, place: None, is_retryable: false }
+        Failure { exit, message, nearest: None, position: None, is_retryable: false }
     }
 
     /// Nothing was changed.
@@ -132,13 +132,13 @@ impl Failure {
         Failure::with(Exit::Interrupted, "interrupted")
     }
 
-    /// A mistake at a place in `source`, which is the text of `file`.
+    /// A mistake at a position in `source`, which is the text of `file`.
     pub(crate) fn mistake(mistake: &Mistake, source: &str, file: Option<&str>) -> Failure {
         let before = source.get(..mistake.span.start.min(source.len())).unwrap_or(source);
         let line_start = before.rfind('\n').map_or(0, |at| at + 1);
         let column = before.get(line_start..).map_or(0, |text| text.chars().count()) + 1;
         let shown = mistake.shown_in(source);
-        let place = Place {
+        let position = SourcePosition {
             file: file.map(str::to_owned),
             line: before.matches('\n').count() + 1,
             column,
@@ -148,7 +148,7 @@ impl Failure {
             },
         };
         let nearest = mistake.nearest.clone();
-        Failure { nearest, place: Some(place), ..Failure::new(mistake.to_string()) }
+        Failure { nearest, position: Some(position), ..Failure::new(mistake.to_string()) }
     }
 
     /// Adds what else is to say.
@@ -158,17 +158,17 @@ impl Failure {
             true => more.to_owned(),
             false => format!("{}; {more}", self.message),
         };
-        if let Some(place) = &mut self.place {
-            place.shown = format!("{}\n{more}", place.shown);
+        if let Some(position) = &mut self.position {
+            position.shown = format!("{}\n{more}", position.shown);
         }
         self
     }
 }
 
-/// For people; several lines if there is a place.
+/// For people; several lines if there is a position.
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.place.as_ref().map_or(&self.message, |place| &place.shown))
+        f.write_str(self.position.as_ref().map_or(&self.message, |position| &position.shown))
     }
 }
 
@@ -250,7 +250,7 @@ impl From<OpenError> for Failure {
 
 impl From<ObjectXmlError> for Failure {
     fn from(error: ObjectXmlError) -> Failure {
-        let (place, failure) = match error {
+        let (position, failure) = match error {
             ObjectXmlError::Transaction(error) => return error.into(),
             ObjectXmlError::Object { line, column, id, source } => {
                 (format!("line {line}, column {column}: object {id}"), Failure::from(source))
@@ -269,11 +269,11 @@ impl From<ObjectXmlError> for Failure {
             error => return Failure::new(error.to_string()),
         };
         // Whether the store was in the way stays known.
-        Failure { message: format!("{place}: {}", failure.message), ..failure }
+        Failure { message: format!("{position}: {}", failure.message), ..failure }
     }
 }
 
-/// A mistake has its place only with the text of the statement: see [`Failure::mistake`].
+/// A mistake has its position only with the text of the statement: see [`Failure::mistake`].
 impl From<QueryError> for Failure {
     fn from(error: QueryError) -> Failure {
         match error {

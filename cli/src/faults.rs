@@ -143,7 +143,7 @@ enum Fault {
     Broken,
     /// Trying again helps.
     Busy,
-    /// Nobody knows whether a commit that fails so has happened.
+    /// It is not known whether a commit that fails so has happened.
     Unknown {
         /// Whether it has not.
         lost: bool,
@@ -178,7 +178,7 @@ fn at_each_operation(
     assert!(operations > 10, "{operations}");
     let step = (operations / most()).max(1);
     for &fault in faults {
-        // Those at the ends are special.
+        // Operations at the ends are special.
         for n in (1..=operations).filter(|n| n % step == 0 || *n < 3 || n + 2 > operations) {
             let burning = new();
             burning.faults.lose_commits(matches!(fault, Fault::Unknown { lost: true }));
@@ -193,7 +193,7 @@ fn at_each_operation(
 
 const MOST: u64 = 8;
 
-/// In how many places each kind of fault is tried, and those at the ends.
+/// At how many operations each kind of fault is tried, besides the first and last ones.
 fn most() -> u64 {
     let most = std::env::var("PERMAZEN_CLI_FAULTS").ok();
     most.map_or(MOST, |most| most.parse().expect("a number"))
@@ -461,7 +461,7 @@ fn a_script_in_conflict_runs_again_and_prints_once() {
     }
 }
 
-/// Nothing is said to be done whose commit fails.
+/// No message says that something is done if its commit fails.
 #[test]
 fn what_is_not_committed_is_not_printed() {
     let scripts = ["create Pet", "delete all Person", "set all Person to age = 1; echo a", "demo"];

@@ -119,7 +119,7 @@ impl Interrupt {
         if self.done.load(Ordering::Relaxed) { Ok(()) } else { self.check() }
     }
 
-    /// Set by Ctrl-C: whoever works looks at it at least every few milliseconds, and stops.
+    /// Set by Ctrl-C: running code checks it at least every few milliseconds, and stops.
     pub(crate) fn flag(&self) -> Arc<AtomicBool> {
         Arc::clone(&self.stop)
     }
@@ -244,7 +244,7 @@ mod tests {
         assert!(interrupt.check_unless_done().is_err());
     }
 
-    /// This test in a process of its own, whose commit ends when its standard input does.
+    /// Runs this test in a process of its own. Its commit ends when its standard input does.
     #[cfg(unix)]
     fn process_that_commits() -> std::process::Child {
         use std::io::{BufRead, BufReader};

@@ -106,7 +106,7 @@ fn answer(
     }
     match script::sources(args)? {
         Some(sources) => {
-            // The form of everything is looked at before the database is opened.
+            // The form of everything is checked before the database is opened.
             let script = Script::read(sources)?;
             for note in args.statements.iter().filter_map(|text| script::option_in_comment(text)) {
                 output::note(note);
@@ -134,7 +134,7 @@ fn run_command(
     let ids = &mut Ids::default();
     let answer = command.run(&mut Context { session, out, transaction: None, ids, asks: None })?;
     session.interrupt.check_unless_done()?;
-    if session.options.dry_run && command.place().edits() {
+    if session.options.dry_run && command.scope().edits() {
         output::note(ONLY_TRIED);
     }
     Ok(answer)

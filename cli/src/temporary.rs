@@ -25,7 +25,7 @@ impl Drop for Temporary {
 /// Removes the files that are open.
 pub(crate) fn remove_all() {
     for path in open().drain(..) {
-        // The program ends, so nobody can do anything about it.
+        // The program ends, so an error would have no effect.
         let _ = std::fs::remove_file(path);
     }
 }

@@ -18,7 +18,7 @@ pub(crate) fn what_else_reads(path: &Path, expected: &str) -> Option<&'static st
 
 /// The name of the first element.
 fn root(path: &Path) -> Option<String> {
-    // Opening a named pipe would wait for somebody to write to it.
+    // Opening a named pipe would wait for a program that writes to it.
     if !path.metadata().ok()?.is_file() {
         return None;
     }

@@ -78,7 +78,7 @@ fn json(db: &Permazen) {
 fn copy(path: &Path, target: &Path) {
     std::fs::create_dir(target).unwrap();
     let open = |path: &Path| {
-        // SAFETY: Nobody changes these files but LMDB.
+        // SAFETY: No program changes these files but LMDB.
         unsafe { EnvOpenOptions::new().map_size(1 << 40).max_dbs(1).open(path) }.unwrap()
     };
     let (source, copy) = (open(path), open(target));

@@ -24,8 +24,8 @@ pub(crate) struct Person {
     pub(crate) visits: Counter,
 }
 
-/// From so many objects on, IDs and indexed values ascend, because a database of random ones takes too
-/// long to make.
+/// From this number of objects on, IDs and indexed values ascend, because a database of random ones
+/// takes too long to make.
 const ORDERED: u32 = 2_000_000;
 
 /// The name of the person with this number.
@@ -66,7 +66,8 @@ pub(crate) fn fill(path: &Path, objects: u32) {
     }
 }
 
-/// Makes a database without objects that has so many types, `Type0` and so on, of five fields each.
+/// Makes a database without objects that has this many types, `Type0` and so on, of five fields
+/// each.
 pub(crate) fn many_types(path: &Path, types: u32) {
     let store = LmdbStore::open_or_create(path).unwrap();
     let fields: String = (0..5)

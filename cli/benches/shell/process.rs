@@ -80,8 +80,8 @@ pub(crate) fn same_output(mut one: Command, mut other: Command) -> u64 {
     bytes
 }
 
-/// The time from the start of a process to the end of the first so many lines that it writes. Then it
-/// finds that nobody reads any more.
+/// The time from the start of a process until it has written this many lines. Then the pipe is
+/// closed, and the process finds that its output is not read any more.
 pub(crate) fn first_lines(mut command: Command, lines: usize) -> Duration {
     let start = Instant::now();
     let mut child = command.stdout(Stdio::piped()).spawn().unwrap();

@@ -11,7 +11,7 @@ use permazen::encoding::EncodingRegistry;
 use permazen::kv::KvError;
 use permazen_jsck::program::{self, CheckArgs, Committed, Host, Subject};
 
-use super::{Asks, Command, Context, Place, Unopened};
+use super::{Asks, Command, Context, Scope, Unopened};
 use crate::failure::{Answer, Exit, Failure};
 use crate::interrupt::Interrupt;
 use crate::output::{self, Output};
@@ -29,8 +29,8 @@ pub(crate) struct Check {
 }
 
 impl Command for Check {
-    fn place(&self) -> Place {
-        Place::Alone { edits: self.args.changes() }
+    fn scope(&self) -> Scope {
+        Scope::OwnTransactions { edits: self.args.changes() }
     }
 
     fn run(&self, context: &mut Context<'_>) -> Result<Answer, Failure> {
@@ -160,8 +160,8 @@ impl Host for Shell<'_, '_, '_> {
         }
         output::ask(question)?;
         let stop = self.interrupt.flag();
-        // A signal does not end the reading of a line, so another thread reads. After Ctrl-C nobody
-        // else reads: the program ends.
+        // A signal does not end the reading of a line, so another thread reads. After Ctrl-C no
+        // other thread reads: the program ends.
         let (sender, answers) = channel();
         std::thread::spawn(move || {
             let mut answer = String::new();
@@ -218,7 +218,7 @@ impl Write for Report<'_, '_> {
 mod tests {
     use super::*;
 
-    /// How a check ends whose repair commits with this outcome.
+    /// How a check ends if its repair commits with this outcome.
     fn ends(committed: impl Fn() -> Committed, code: u8) -> Exit {
         let interrupt = Interrupt::deaf();
         let mut output = Output::to(Box::new(io::sink()), interrupt.clone());

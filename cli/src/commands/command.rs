@@ -8,8 +8,8 @@ use crate::session::Session;
 
 /// A command with its arguments.
 pub(crate) trait Command: Debug {
-    /// Where it runs, and whether it changes something.
-    fn place(&self) -> Place;
+    /// In which transaction it runs, and whether it changes something.
+    fn scope(&self) -> Scope;
 
     /// Runs it on an open database.
     fn run(&self, context: &mut Context<'_>) -> Result<Answer, Failure>;
@@ -39,19 +39,19 @@ pub(crate) trait Command: Debug {
     }
 }
 
-/// Where a command of a script runs.
+/// In which transaction a command of a script runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Place {
-    /// Anywhere: it does not look at the database.
+pub(crate) enum Scope {
+    /// Anywhere: it does not read the database.
     Anywhere,
     /// It reads and changes only in the transaction of the script.
-    Inside {
+    InTransaction {
         /// Whether it changes something.
         edits: bool,
     },
     /// It has transactions of its own, or none. A script that also has edits refuses it unless each
     /// statement is a transaction of its own.
-    Alone {
+    OwnTransactions {
         /// Whether it changes the database, so that it needs `--write`.
         edits: bool,
     },
@@ -72,19 +72,22 @@ pub(crate) enum PromptTask {
     Replay,
 }
 
-impl Place {
+impl Scope {
     /// Whether it changes the database.
     pub(crate) fn edits(self) -> bool {
-        matches!(self, Place::Inside { edits: true } | Place::Alone { edits: true })
+        matches!(
+            self,
+            Scope::InTransaction { edits: true } | Scope::OwnTransactions { edits: true }
+        )
     }
 
     /// Whether it sees something of the database.
     pub(crate) fn reads(self) -> bool {
-        matches!(self, Place::Inside { .. } | Place::Alone { .. })
+        matches!(self, Scope::InTransaction { .. } | Scope::OwnTransactions { .. })
     }
 
     /// Whether it has transactions of its own.
-    pub(crate) fn is_alone(self) -> bool {
-        matches!(self, Place::Alone { .. })
+    pub(crate) fn has_own_transactions(self) -> bool {
+        matches!(self, Scope::OwnTransactions { .. })
     }
 }

@@ -5,7 +5,7 @@ use permazen::open::{Opening, StoreKind};
 use serde_json::json;
 
 use super::copy::watched;
-use super::{Command, Context, Place, Unopened};
+use super::{Command, Context, Scope, Unopened};
 use crate::failure::{Answer, Failure};
 use crate::secrets;
 
@@ -15,16 +15,16 @@ const ONLY_ALONE: &str =
 
 /// Make the file of the database compact in its place
 ///
-/// The file gets as small as its content allows. Nobody else may have an LMDB environment open, Java
-/// included; of an SQLite file, others can read meanwhile. Needs room on the disk for a copy beside the
-/// file. Whenever the program or the machine stops, the old file or the new one is there. It is no part of
-/// a script, and needs --write.
+/// The file gets as small as its content allows. No other program may have an LMDB environment
+/// open, Java included; other programs can read an SQLite file meanwhile. Needs room on the disk
+/// for a copy beside the file. Whenever the program or the machine stops, the old file or the new
+/// one is there. It is no part of a script, and needs --write.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Compact {}
 
 impl Command for Compact {
-    fn place(&self) -> Place {
-        Place::Alone { edits: true }
+    fn scope(&self) -> Scope {
+        Scope::OwnTransactions { edits: true }
     }
 
     fn run(&self, _: &mut Context<'_>) -> Result<Answer, Failure> {

@@ -19,7 +19,7 @@ pub(crate) struct Context<'c> {
     pub(crate) session: &'c Session,
     /// Where the answer goes.
     pub(crate) out: &'c mut Output,
-    /// The transaction of the script or prompt. `None` for commands whose place is alone.
+    /// The transaction of the script or prompt. `None` for commands with transactions of their own.
     pub(crate) transaction: Option<&'c Transaction>,
     /// The IDs of new objects.
     pub(crate) ids: &'c mut Ids,

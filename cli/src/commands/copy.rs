@@ -12,7 +12,7 @@ use permazen::open::{Opening, StoreKind};
 use serde_json::json;
 
 use super::kv::remove_span;
-use super::{Command, Context, Place, file};
+use super::{Command, Context, Scope, file};
 use crate::failure::{Answer, Failure};
 use crate::interrupt::Interrupt;
 use crate::output::{Output, Progress};
@@ -34,8 +34,8 @@ pub(crate) struct Copy {
 }
 
 impl Command for Copy {
-    fn place(&self) -> Place {
-        Place::Alone { edits: false }
+    fn scope(&self) -> Scope {
+        Scope::OwnTransactions { edits: false }
     }
 
     fn run(&self, context: &mut Context<'_>) -> Result<Answer, Failure> {
@@ -44,7 +44,7 @@ impl Command for Copy {
         not_tried(session, "copy")?;
         let (kind, path) = Opening::new().create(true).locate(&self.target)?;
         if kind == StoreKind::Memory {
-            return Err(Failure::new("memory: nobody would see a copy in memory"));
+            return Err(Failure::new("memory: a copy in memory is lost when the program ends"));
         }
         if kind == StoreKind::Xml && file::is_stream(&path) {
             let message = "-: `copy` writes a file; `kv dump -` writes to standard output, and \
@@ -176,8 +176,8 @@ pub(crate) struct Backup {
 }
 
 impl Command for Backup {
-    fn place(&self) -> Place {
-        Place::Alone { edits: false }
+    fn scope(&self) -> Scope {
+        Scope::OwnTransactions { edits: false }
     }
 
     fn run(&self, context: &mut Context<'_>) -> Result<Answer, Failure> {

@@ -6,7 +6,7 @@ use permazen::kv::{Capabilities, KvDatabase};
 use permazen::object_xml::ObjectXmlReader;
 use serde_json::json;
 
-use super::{Command, Context, Place};
+use super::{Command, Context, Scope};
 use crate::failure::{Answer, Failure};
 
 /// The star, the planets and the moons, with the IDs that the demonstration of Permazen for Java has.
@@ -52,8 +52,8 @@ fn parts() -> Vec<String> {
 }
 
 impl Command for Demo {
-    fn place(&self) -> Place {
-        Place::Inside { edits: true }
+    fn scope(&self) -> Scope {
+        Scope::InTransaction { edits: true }
     }
 
     fn run(&self, context: &mut Context<'_>) -> Result<Answer, Failure> {

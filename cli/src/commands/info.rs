@@ -7,7 +7,7 @@ use permazen::schema::read_usable_schemas;
 use serde_json::{Map, Value, json};
 
 use super::kv::read_pairs;
-use super::{Command, Context, Place};
+use super::{Command, Context, Scope};
 use crate::failure::{Answer, Failure};
 use crate::output::Output;
 
@@ -48,8 +48,8 @@ fn counted(counters: &Counters) -> Vec<Line> {
 }
 
 impl Command for Info {
-    fn place(&self) -> Place {
-        Place::Alone { edits: false }
+    fn scope(&self) -> Scope {
+        Scope::OwnTransactions { edits: false }
     }
 
     fn run(&self, context: &mut Context<'_>) -> Result<Answer, Failure> {

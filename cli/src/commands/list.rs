@@ -1,11 +1,11 @@
-//! Lists that commands show: rows in every format, as those of statements.
+//! Lists that commands show: rows in every format, like the rows of statements.
 
 use permazen_query::{Cell, Column, Row, Rows};
 
 use crate::failure::Failure;
 use crate::output::{Format, Output};
 
-/// Shows rows under these columns; those whose names begin with `#` have numbers.
+/// Shows rows under these columns; columns whose names begin with `#` have numbers.
 pub(crate) fn show(
     columns: &[&str],
     out: &mut Output,

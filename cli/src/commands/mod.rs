@@ -21,7 +21,7 @@ mod table;
 mod topics;
 mod types;
 
-pub(crate) use command::{Command, Place, PromptTask};
+pub(crate) use command::{Command, PromptTask, Scope};
 pub(crate) use context::{Asks, Context, Unopened};
 pub(crate) use kv::in_words;
 pub(crate) use prompt::ONLY_AT_THE_PROMPT;

@@ -1,20 +1,21 @@
 //! The commands about the transaction of the prompt: `begin`, `diff`, `commit`, `rollback` and `replay`.
 //! The prompt runs them.
 
-use super::{Command, Context, Place, PromptTask};
+use super::{Command, Context, PromptTask, Scope};
 use crate::failure::{Answer, Failure};
 
 /// What is said about them elsewhere.
 pub(crate) const ONLY_AT_THE_PROMPT: &str = "this is for the prompt, where changes wait for `commit`; \
     a script is a transaction that is committed at its end";
 
-/// At the prompt: begin a transaction, which sees one state of the database and keeps nobody waiting.
+/// At the prompt: begin a transaction, which sees one state of the database and does not block
+/// other programs.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Begin {}
 
 impl Command for Begin {
-    fn place(&self) -> Place {
-        Place::AtPrompt(PromptTask::Begin)
+    fn scope(&self) -> Scope {
+        Scope::AtPrompt(PromptTask::Begin)
     }
 
     fn run(&self, _: &mut Context<'_>) -> Result<Answer, Failure> {
@@ -27,8 +28,8 @@ impl Command for Begin {
 pub(crate) struct Diff {}
 
 impl Command for Diff {
-    fn place(&self) -> Place {
-        Place::AtPrompt(PromptTask::Diff)
+    fn scope(&self) -> Scope {
+        Scope::AtPrompt(PromptTask::Diff)
     }
 
     fn run(&self, _: &mut Context<'_>) -> Result<Answer, Failure> {
@@ -45,8 +46,8 @@ pub(crate) struct Commit {
 }
 
 impl Command for Commit {
-    fn place(&self) -> Place {
-        Place::AtPrompt(PromptTask::Commit { yes: self.yes })
+    fn scope(&self) -> Scope {
+        Scope::AtPrompt(PromptTask::Commit { yes: self.yes })
     }
 
     fn run(&self, _: &mut Context<'_>) -> Result<Answer, Failure> {
@@ -59,8 +60,8 @@ impl Command for Commit {
 pub(crate) struct Rollback {}
 
 impl Command for Rollback {
-    fn place(&self) -> Place {
-        Place::AtPrompt(PromptTask::Rollback)
+    fn scope(&self) -> Scope {
+        Scope::AtPrompt(PromptTask::Rollback)
     }
 
     fn run(&self, _: &mut Context<'_>) -> Result<Answer, Failure> {
@@ -73,8 +74,8 @@ impl Command for Rollback {
 pub(crate) struct Replay {}
 
 impl Command for Replay {
-    fn place(&self) -> Place {
-        Place::AtPrompt(PromptTask::Replay)
+    fn scope(&self) -> Scope {
+        Scope::AtPrompt(PromptTask::Replay)
     }
 
     fn run(&self, _: &mut Context<'_>) -> Result<Answer, Failure> {

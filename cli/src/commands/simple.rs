@@ -7,7 +7,7 @@ use permazen::encoding::Encodable;
 use permazen::encoding::time::Instant;
 use serde_json::json;
 
-use super::{Command, Context, Place};
+use super::{Command, Context, Scope};
 use crate::failure::{Answer, Failure};
 use crate::output::Format;
 
@@ -19,8 +19,8 @@ pub(crate) struct ChooseFormat {
 }
 
 impl Command for ChooseFormat {
-    fn place(&self) -> Place {
-        Place::Anywhere
+    fn scope(&self) -> Scope {
+        Scope::Anywhere
     }
 
     fn run(&self, context: &mut Context<'_>) -> Result<Answer, Failure> {
@@ -38,8 +38,8 @@ pub(crate) struct Echo {
 }
 
 impl Command for Echo {
-    fn place(&self) -> Place {
-        Place::Anywhere
+    fn scope(&self) -> Scope {
+        Scope::Anywhere
     }
 
     fn run(&self, context: &mut Context<'_>) -> Result<Answer, Failure> {
@@ -54,8 +54,8 @@ impl Command for Echo {
 pub(crate) struct Date {}
 
 impl Command for Date {
-    fn place(&self) -> Place {
-        Place::Anywhere
+    fn scope(&self) -> Scope {
+        Scope::Anywhere
     }
 
     fn run(&self, context: &mut Context<'_>) -> Result<Answer, Failure> {
@@ -79,8 +79,8 @@ fn seconds(text: &str) -> Result<Duration, String> {
 }
 
 impl Command for Sleep {
-    fn place(&self) -> Place {
-        Place::Anywhere
+    fn scope(&self) -> Scope {
+        Scope::Anywhere
     }
 
     fn run(&self, context: &mut Context<'_>) -> Result<Answer, Failure> {
@@ -103,8 +103,8 @@ pub(crate) struct Leave {
 }
 
 impl Command for Leave {
-    fn place(&self) -> Place {
-        Place::Anywhere
+    fn scope(&self) -> Scope {
+        Scope::Anywhere
     }
 
     fn run(&self, _: &mut Context<'_>) -> Result<Answer, Failure> {

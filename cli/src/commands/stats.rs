@@ -9,7 +9,7 @@ use permazen_query::Cell;
 
 use super::kv::read_pairs;
 use super::list::{self, number, text};
-use super::{Command, Context, Place};
+use super::{Command, Context, Scope};
 use crate::failure::{Answer, Failure};
 use crate::output::Progress;
 
@@ -19,7 +19,7 @@ use crate::output::Progress;
 /// counted unless `--pages` asks for it.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Stats {
-    /// List so many of the largest objects instead
+    /// List this many of the largest objects instead
     #[arg(long, value_name = "N")]
     largest: Option<usize>,
     /// Say also how many bytes of the file the pages with these pairs have, and how full they are, in percent
@@ -29,8 +29,8 @@ pub(crate) struct Stats {
 }
 
 impl Command for Stats {
-    fn place(&self) -> Place {
-        Place::Alone { edits: false }
+    fn scope(&self) -> Scope {
+        Scope::OwnTransactions { edits: false }
     }
 
     fn run(&self, context: &mut Context<'_>) -> Result<Answer, Failure> {

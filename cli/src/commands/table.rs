@@ -6,7 +6,7 @@ use serde_json::json;
 
 use super::topics::{TOPICS, topic};
 use super::{
-    Command, Context, Place, check, compact, copy, demo, info, kv, objects, prompt, schema, simple,
+    Command, Context, Scope, check, compact, copy, demo, info, kv, objects, prompt, schema, simple,
     stats, types,
 };
 use crate::failure::{Answer, Failure};
@@ -198,8 +198,8 @@ struct Help {
 }
 
 impl Command for Help {
-    fn place(&self) -> Place {
-        Place::Anywhere
+    fn scope(&self) -> Scope {
+        Scope::Anywhere
     }
 
     fn run(&self, context: &mut Context<'_>) -> Result<Answer, Failure> {

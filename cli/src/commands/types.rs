@@ -12,7 +12,7 @@ use permazen_query::text::quoted_name;
 use serde_json::{Value, json};
 
 use super::list::{self, number, text};
-use super::{Command, Context, Place};
+use super::{Command, Context, Scope};
 use crate::failure::{Answer, Failure};
 use crate::output::{Format, Output};
 use crate::session::Session;
@@ -26,8 +26,8 @@ pub(crate) struct Types {
 }
 
 impl Command for Types {
-    fn place(&self) -> Place {
-        Place::Inside { edits: false }
+    fn scope(&self) -> Scope {
+        Scope::InTransaction { edits: false }
     }
 
     fn run(&self, context: &mut Context<'_>) -> Result<Answer, Failure> {
@@ -58,7 +58,7 @@ impl Command for Types {
     }
 }
 
-/// Show an object type: its fields, indexes, who refers to it, and how many objects it has.
+/// Show an object type: its fields, indexes, what refers to it, and how many objects it has.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Type {
     /// The name of the type
@@ -69,8 +69,8 @@ pub(crate) struct Type {
 }
 
 impl Command for Type {
-    fn place(&self) -> Place {
-        Place::Inside { edits: false }
+    fn scope(&self) -> Scope {
+        Scope::InTransaction { edits: false }
     }
 
     fn run(&self, context: &mut Context<'_>) -> Result<Answer, Failure> {

@@ -1,4 +1,4 @@
-//! The modes of the terminal: that before the prompt, and those in which it keeps what is typed.
+//! The modes of the terminal: the one before the prompt, and those in which it keeps what is typed.
 
 use std::io;
 use std::sync::{Mutex, MutexGuard, PoisonError};

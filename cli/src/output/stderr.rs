@@ -96,13 +96,13 @@ pub(crate) fn failure(failure: &Failure) {
     }
     if JSON.load(Ordering::Relaxed) {
         let message = secrets::hidden(&failure.message);
-        let place = failure.place.as_ref();
+        let position = failure.position.as_ref();
         json(&Message::Error {
             message: &message,
             exit: failure.exit.code(),
-            file: place.and_then(|place| place.file.as_deref()),
-            line: place.map(|place| place.line),
-            column: place.map(|place| place.column),
+            file: position.and_then(|position| position.file.as_deref()),
+            line: position.map(|position| position.line),
+            column: position.map(|position| position.column),
             nearest: failure.nearest.as_deref(),
         });
     } else {

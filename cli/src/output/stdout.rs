@@ -27,7 +27,8 @@ pub(crate) struct Output {
     sink: Sink,
     /// Whether people see it at once.
     is_terminal: bool,
-    /// Whether a pager may be started: there is none yet, and nobody waits for what is shown.
+    /// Whether a pager may be started: there is none yet, and no other program waits for what is
+    /// shown.
     may_page: bool,
     interrupt: Interrupt,
 }
@@ -133,7 +134,7 @@ impl Output {
         self.paged(|out| stream::write_rows(writer, &mut out.sink, run))
     }
 
-    /// From now on, nothing is shown page by page: others would wait for the person who reads.
+    /// From now on, nothing is shown page by page: other programs would wait for the reader.
     pub(crate) fn never_page(&mut self) {
         self.may_page = false;
     }
@@ -215,7 +216,7 @@ impl Output {
         self.sink.bytes()
     }
 
-    /// Whether nobody reads any more.
+    /// Whether the output is not read any more.
     pub(crate) fn is_gone(&self) -> bool {
         self.sink.is_gone()
     }

@@ -61,7 +61,7 @@ fn lock<'l, 's>(stream: &'l Mutex<Stream<'s>>) -> MutexGuard<'l, Stream<'s>> {
 struct Incoming<'l, 's>(&'l Mutex<Stream<'s>>);
 
 impl Incoming<'_, '_> {
-    /// Writes something. No more is wanted if nobody reads it.
+    /// Writes something. No more is wanted if the output is not read.
     fn write(&mut self, write: impl FnOnce(&mut dyn Writer, &mut Sink)) -> ControlFlow<()> {
         let mut stream = lock(self.0);
         let Stream { writer, sink } = &mut *stream;

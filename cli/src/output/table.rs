@@ -10,18 +10,18 @@ use super::lines::Lines;
 use super::sink::Sink;
 use super::writer::Writer;
 
-/// How many rows are looked at to find the widths of the columns.
+/// How many rows are read to find the widths of the columns.
 const MOST_ROWS: usize = 1000;
-/// How many bytes of them.
+/// At most this many bytes of them.
 const MOST_BYTES: usize = 1 << 20;
-/// So wide a column is at most: one long value does not move those of all other rows away.
+/// The largest width of a column: one long value does not move the values of all other rows away.
 const MOST_WIDTH: usize = 200;
 /// How long the first row waits for others.
 pub(super) const LONGEST: Duration = Duration::from_millis(50);
 /// What is between two columns.
 const GAP: &str = "  ";
 
-/// Writes a table. The widths of its columns are those of the first rows; longer values that come later
+/// Writes a table. The first rows decide the widths of its columns; longer values that come later
 /// are shown whole.
 pub(super) struct Table {
     columns: Vec<(Width, bool)>,

@@ -105,7 +105,7 @@ impl Work<'_> {
         let Some(open) = &pending.transaction else { return Ok(None) };
         let counts = counted(&open.transaction, &self.session.interrupt)?;
         let Some(counts) = counts else {
-            // A server has some of so many changes already, and does not say which.
+            // A server has some of the changes already if there are many, and does not say which.
             return Ok(Some(ChangeCounts::default()));
         };
         if counts.is_empty() {
@@ -308,7 +308,7 @@ mod tests {
         assert!(reads < 10 && whole >= 1000, "{reads} of {whole}");
     }
 
-    /// Nobody types.
+    /// An input on which nothing is typed.
     struct Silence;
 
     impl Lines for Silence {

@@ -114,7 +114,7 @@ mod tests {
         assert_eq!((mode("other"), mode("null")), (0o644, mode("/dev/null")));
         assert!(!path("missing").exists());
         assert_eq!(fs::read(path("other")).unwrap(), b"x");
-        // Once it belongs to nobody else.
+        // Once it belongs to this user only.
         fs::remove_file(path("hard")).unwrap();
         make(&path("other")).unwrap();
         assert_eq!(mode("other"), 0o600);

@@ -3,7 +3,7 @@
 use crate::failure::Failure;
 use crate::output::Output;
 
-/// Somebody who types.
+/// A source of typed lines.
 pub(super) trait Lines {
     /// Reads the next text: one line, or several if it continues.
     fn read(&mut self, prompt: &str, out: &mut Output) -> Result<Typed, Failure>;

@@ -17,7 +17,7 @@ pub(super) struct Pending {
     pub(super) edits: Vec<Edit>,
     /// The IDs of the objects that they have created.
     pub(super) ids: Ids,
-    /// Whether the transaction was given up because it was too old, and nobody was told yet.
+    /// Whether the transaction was given up because it was too old, and the user was not told yet.
     pub(super) is_too_old: bool,
 }
 

@@ -7,7 +7,7 @@ use permazen::open::StoreKind;
 
 use super::lines::{Lines, Typed};
 use super::pending::{Edit, Open, Pending, Shared, Version};
-use crate::commands::{Asks, Context, Place};
+use crate::commands::{Asks, Context, Scope};
 use crate::failure::{Answer, Exit, Failure};
 use crate::output::{self, Output};
 use crate::script::{
@@ -99,22 +99,31 @@ impl Work<'_> {
         let session = self.session;
         let _working = session.interrupt.work();
         // What a statement answers is for the exit code of a script.
-        let _: Answer = match piece.place() {
-            Place::AtPrompt(task) => {
+        let _: Answer = match piece.scope() {
+            Scope::AtPrompt(task) => {
                 self.do_task(task)?;
                 Answer::Yes
             }
-            Place::Alone { edits } => self.alone(piece, script, edits)?,
-            Place::Anywhere | Place::Inside { edits: false } => self.read(piece, script)?,
-            Place::Inside { edits: true } if piece.is_migration() => self.migrate(piece, script)?,
-            Place::Inside { edits: true } => self.edit(piece, script)?,
+            Scope::OwnTransactions { edits } => {
+                self.run_with_own_transactions(piece, script, edits)?
+            }
+            Scope::Anywhere | Scope::InTransaction { edits: false } => self.read(piece, script)?,
+            Scope::InTransaction { edits: true } if piece.is_migration() => {
+                self.migrate(piece, script)?
+            }
+            Scope::InTransaction { edits: true } => self.edit(piece, script)?,
         };
         session.interrupt.check_unless_done()?;
         Ok(Then::Continue)
     }
 
     /// Runs what has transactions of its own.
-    fn alone(&mut self, piece: &Piece, script: &Script, edits: bool) -> Result<Answer, Failure> {
+    fn run_with_own_transactions(
+        &mut self,
+        piece: &Piece,
+        script: &Script,
+        edits: bool,
+    ) -> Result<Answer, Failure> {
         self.refuse_if_pending(edits)?;
         let asks = matches!(&piece.kind, PieceKind::Command(command) if command.asks());
         if edits && !asks && !self.is_wanted("this is committed at once; continue? [y/N] ")? {
@@ -150,7 +159,7 @@ impl Work<'_> {
         let pending = shared.pending_now();
         let ids = &mut Ids::default();
         let Some(open) = &pending.transaction else {
-            if pending.must_be_replayed() && piece.place().reads() {
+            if pending.must_be_replayed() && piece.scope().reads() {
                 output::note(SEES_COMMITTED);
             }
             let (transaction, out) = (&session.begin_reading()?, &mut *self.out);
@@ -249,7 +258,7 @@ impl Work<'_> {
         match self.lines.agrees(question, self.out)? {
             Some(false) => Ok(Then::Continue),
             Some(true) => Ok(Then::Leave(answer)),
-            // Nobody can answer any more.
+            // The input has ended, so there is no answer.
             None => {
                 output::note("the changes that were not committed are lost");
                 let code = Answer::Leave(Failure::new("").exit.code());

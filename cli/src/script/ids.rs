@@ -7,9 +7,9 @@ use permazen_query::NewIds;
 /// changed. If they are run again, their objects get the same IDs.
 #[derive(Default)]
 pub(crate) struct Ids {
-    /// Those that statements have created.
+    /// IDs that statements have created.
     pub(crate) of_statements: NewIds,
-    /// Those of each `load`, in order: the same names mean other objects in another file.
+    /// The IDs of each `load`, in order: the same names mean other objects in another file.
     of_loads: Vec<GeneratedIds>,
     /// How many of `of_loads` are in use.
     loads: usize,
@@ -40,7 +40,8 @@ impl Ids {
 
     /// Gives the IDs of a `load` back that has failed, for when it is run again.
     pub(crate) fn give_back(&mut self, ids: GeneratedIds) {
-        // Those of one that never succeeded are not kept: the next one may be of another file.
+        // The IDs of a `load` that never succeeded are not kept: the next one may be of another
+        // file.
         if let Some(kept) = self.of_loads.get_mut(self.loads) {
             *kept = ids;
         }

@@ -5,7 +5,7 @@ use std::time::Instant;
 use permazen::object::Transaction;
 
 use super::{Ids, Piece, PieceKind, Script};
-use crate::commands::{Context, ONLY_AT_THE_PROMPT, Place};
+use crate::commands::{Context, ONLY_AT_THE_PROMPT, Scope};
 use crate::failure::{Answer, Exit, Failure};
 use crate::output::{self, Output};
 use crate::session::{ONLY_TRIED, Session};
@@ -26,16 +26,16 @@ pub(crate) fn run(
     out: &mut Output,
 ) -> Result<Answer, Failure> {
     allow(script, each, session)?;
-    if script.pieces().iter().any(|piece| piece.place().edits()) {
+    if script.pieces().iter().any(|piece| piece.scope().edits()) {
         out.never_page();
     }
     let answer = match script.pieces() {
-        // Alone, it need not be one transaction.
+        // As the only statement, it need not be one transaction.
         [piece] if piece.is_migration() => run_migration(piece, script, session, out)?,
         _ if each => run_each(script, session, out)?,
         _ => run_whole(script, session, out)?,
     };
-    if session.options.dry_run && script.pieces().iter().any(|piece| piece.place().edits()) {
+    if session.options.dry_run && script.pieces().iter().any(|piece| piece.scope().edits()) {
         output::note(ONLY_TRIED);
     }
     Ok(answer)
@@ -48,18 +48,19 @@ fn allow(script: &Script, each: bool, session: &Session) -> Result<(), Failure> 
         let span = permazen_query::syntax::Span::new(0, end);
         Err(script.mistake(piece, permazen_query::Mistake::new(span, what)))
     };
-    if let Some(piece) = script.pieces().iter().find(|piece| piece.place().edits())
+    if let Some(piece) = script.pieces().iter().find(|piece| piece.scope().edits())
         && !session.options.write
         && !session.options.dry_run
     {
         return refuse(piece, "this changes the database, which needs --write");
     }
-    let for_prompt = |piece: &&Piece| matches!(piece.place(), Place::AtPrompt(_));
+    let for_prompt = |piece: &&Piece| matches!(piece.scope(), Scope::AtPrompt(_));
     if let Some(piece) = script.pieces().iter().find(for_prompt) {
         return refuse(piece, ONLY_AT_THE_PROMPT);
     }
-    let edits = script.pieces().iter().any(|piece| piece.place() == Place::Inside { edits: true });
-    if let Some(piece) = script.pieces().iter().find(|piece| piece.place().is_alone())
+    let edits =
+        script.pieces().iter().any(|piece| piece.scope() == Scope::InTransaction { edits: true });
+    if let Some(piece) = script.pieces().iter().find(|piece| piece.scope().has_own_transactions())
         && edits
         && !each
     {
@@ -67,9 +68,11 @@ fn allow(script: &Script, each: bool, session: &Session) -> Result<(), Failure> 
                     script; use --each";
         return refuse(piece, what);
     }
-    let mut alone =
-        script.pieces().iter().filter(|piece| piece.place() == Place::Alone { edits: true });
-    if let (Some(_), Some(piece), false) = (alone.next(), alone.next(), each) {
+    let mut own = script
+        .pieces()
+        .iter()
+        .filter(|piece| piece.scope() == Scope::OwnTransactions { edits: true });
+    if let (Some(_), Some(piece), false) = (own.next(), own.next(), each) {
         let what = "this has transactions of its own, and so has what changes something before it; \
                     use --each";
         return refuse(piece, what);
@@ -92,7 +95,8 @@ pub(crate) fn run_migration(
 
 /// Runs a script as one transaction.
 fn run_whole(script: &Script, session: &Session, out: &mut Output) -> Result<Answer, Failure> {
-    let edits = script.pieces().iter().any(|piece| piece.place() == Place::Inside { edits: true });
+    let edits =
+        script.pieces().iter().any(|piece| piece.scope() == Scope::InTransaction { edits: true });
     let mut committed = 0;
     match run_one(script.pieces(), edits, &mut committed, script, session, out) {
         Err(failure) if edits => Err(but_nothing(failure)),
@@ -110,7 +114,7 @@ fn run_each(script: &Script, session: &Session, out: &mut Output) -> Result<Answ
     let mut answer = Answer::Yes;
     let mut committed = 0_u64;
     for piece in script.pieces() {
-        let edits = piece.place() == Place::Inside { edits: true };
+        let edits = piece.scope() == Scope::InTransaction { edits: true };
         let pieces = std::slice::from_ref(piece);
         let result = run_one(pieces, edits, &mut committed, script, session, out);
         let result = result
@@ -199,7 +203,7 @@ fn attempt(
     let mut transaction: Option<Transaction> = None;
     for piece in pieces {
         session.interrupt.check()?;
-        if piece.place().is_alone() {
+        if piece.scope().has_own_transactions() {
             // It sees, and may change, what is committed; what comes after it sees that.
             transaction = None;
         } else if transaction.is_none() {
@@ -208,8 +212,8 @@ fn attempt(
         let transaction = transaction.as_ref();
         let context = &mut Context { session, out, transaction, ids, asks: None };
         let ran = run_piece(piece, script, context);
-        answer = answer.max(ran.map_err(|failure| script.placed(piece, failure))?);
-        if piece.place() == (Place::Alone { edits: true }) && !session.options.dry_run {
+        answer = answer.max(ran.map_err(|failure| script.with_position(piece, failure))?);
+        if piece.scope() == (Scope::OwnTransactions { edits: true }) && !session.options.dry_run {
             *committed += 1;
         }
         if out.is_gone() {
@@ -225,7 +229,7 @@ fn attempt(
     // What was printed before it becomes true must have been taken.
     out.check()?;
     if out.is_gone() {
-        return Err(Failure::new("nobody reads the output any more"));
+        return Err(Failure::new("the output is not read any more"));
     }
     match transaction {
         Some(transaction) => {
@@ -237,7 +241,7 @@ fn attempt(
     }
 }
 
-/// Runs a piece in a transaction; one that is alone needs none.
+/// Runs a piece in a transaction. A piece with transactions of its own needs none.
 pub(crate) fn run_piece(
     piece: &Piece,
     script: &Script,

@@ -10,7 +10,7 @@ use permazen_query::syntax::{Span, Statement, StatementKind};
 use permazen_query::{Mistake, parse_first};
 
 use super::words::words;
-use crate::commands::{Command, Line, Named, Place};
+use crate::commands::{Command, Line, Named, Scope};
 use crate::failure::{Exit, Failure};
 
 /// A text with statements and commands.
@@ -94,26 +94,26 @@ impl Script {
         }
     }
 
-    /// The same failure with the place of the piece that failed, if the script has several or is a file.
-    pub(super) fn placed(&self, piece: &Piece, failure: Failure) -> Failure {
+    /// The same failure with the position of the piece that failed, if the script has several or is a file.
+    pub(super) fn with_position(&self, piece: &Piece, failure: Failure) -> Failure {
         let is_file = self.sources.get(piece.source).is_some_and(|source| source.name.is_some());
-        let is_known = failure.place.is_some() || failure.message.is_empty();
+        let is_known = failure.position.is_some() || failure.message.is_empty();
         if is_known || failure.exit != Exit::Failed || (!is_file && self.pieces.len() < 2) {
             return failure;
         }
         let end = self.text(piece).chars().next().map_or(0, char::len_utf8);
         let mistake = Mistake::new(Span::new(0, end), failure.message.clone());
-        Failure { place: self.mistake(piece, mistake).place, ..failure }
+        Failure { position: self.mistake(piece, mistake).position, ..failure }
     }
 }
 
 impl Piece {
     /// Where it runs, and whether it changes something.
-    pub(crate) fn place(&self) -> Place {
+    pub(crate) fn scope(&self) -> Scope {
         match &self.kind {
-            PieceKind::Statement(statement) => Place::Inside { edits: edits(statement) },
-            PieceKind::Command(command) => command.place(),
-            PieceKind::Help(_) => Place::Anywhere,
+            PieceKind::Statement(statement) => Scope::InTransaction { edits: edits(statement) },
+            PieceKind::Command(command) => command.scope(),
+            PieceKind::Help(_) => Scope::Anywhere,
         }
     }
 

@@ -3,7 +3,7 @@
 use super::split::{PieceKind, Script, Source};
 use crate::command_line;
 
-/// How many places are looked at: each has its text read up to there.
+/// How many places are checked: at each, the text up to there is read.
 const MOST: usize = 16;
 
 /// What to say if a comment after a statement is an option of the program.

@@ -1,4 +1,4 @@
-//! Waiting for others who use the database.
+//! Waiting for other programs that use the database.
 
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::thread;
@@ -15,12 +15,12 @@ pub(super) const SLICE: Duration = Duration::from_millis(50);
 /// How long to pause if others are in the way and nothing can be waited for.
 const PAUSE: Duration = Duration::from_millis(10);
 
-const WAITING: &str = "waiting for others who use the database";
+const WAITING: &str = "waiting for other programs that use the database";
 /// Nothing tells a server that is not there from one that is about to come back.
 const WAITING_FOR_SERVER: &str = "waiting for the server";
 
-/// Runs `attempt` until it succeeds, fails for another reason than others who are in the way, or
-/// `wait` is over. `attempt` is told for how long it may wait itself.
+/// Runs `attempt` until it succeeds, fails for another reason than another program, or `wait` is
+/// over. `attempt` is told for how long it may wait itself.
 pub(super) fn patiently<T, E: Into<Failure>>(
     interrupt: &Interrupt,
     wait: Duration,

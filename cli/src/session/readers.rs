@@ -1,4 +1,4 @@
-//! Files that the shell makes can be read by nobody who cannot read the database.
+//! Files that the shell makes cannot be read by users that cannot read the database.
 
 use permazen::open::OpenStore;
 

@@ -21,8 +21,9 @@ const HOW_TO_REPAIR: &str = "objects of a damaged schema cannot be read, and not
      until this is repaired; `check`, `kv`, `copy` and `backup` work on all that is stored";
 
 impl Session {
-    /// Begins a transaction that sees one state and keeps nobody waiting. What is written in it is
-    /// lost. If recorded schemas are damaged, it sees those that are left, and the others are named.
+    /// Begins a transaction that sees one state and does not block other programs. What is written
+    /// in it is lost. If recorded schemas are damaged, it sees the ones that are left, and the
+    /// others are named.
     pub(crate) fn begin_reading(&self) -> Result<Transaction, Failure> {
         self.begin_with(&TxOptions::reading(), |config| match self.database.begin(config) {
             Err(error) if is_damage(&error) => {
@@ -115,8 +116,8 @@ impl Session {
         self.begin_pairs_with(&TxOptions::reading())
     }
 
-    /// The same for a copy: a server must not take back at the end what was read. It waits for those who write there
-    /// at that moment.
+    /// The same for a copy: a server must not take back at the end what was read. It waits for
+    /// transactions that write there at that moment.
     pub(crate) fn begin_certain(&self) -> Result<Box<dyn KvTransaction + Send>, Failure> {
         self.begin_pairs_with(&TxOptions::reading().with_certainty())
     }
@@ -136,8 +137,8 @@ impl Session {
         self.patiently(|slice| self.kv.begin(&options.clone().with_wait(slice)))
     }
 
-    /// Runs `attempt` until nobody is in the way any more, the time to wait is over, or Ctrl-C comes.
-    /// `attempt` is told for how long it may wait itself.
+    /// Runs `attempt` until no other program is in the way, the time to wait is over, or Ctrl-C
+    /// comes. `attempt` is told for how long it may wait itself.
     pub(crate) fn patiently<T, E: Into<Failure>>(
         &self,
         attempt: impl FnMut(Duration) -> Result<T, E>,
@@ -152,14 +153,14 @@ impl Session {
         attempt: impl FnMut(Duration) -> Result<T, E>,
     ) -> Result<T, Failure> {
         let wait = self.options.wait;
-        // A store on a server waits for nobody when a transaction begins, but may have to ask later how a commit
-        // ended.
+        // A store on a server does not wait when a transaction begins, but may have to ask later
+        // how a commit ended.
         let slice = if store.capabilities().lazy_begin { wait } else { in_the_way::SLICE };
         in_the_way::patiently(&self.interrupt, wait, slice, attempt)
     }
 
-    /// Waits until nobody else writes. A commit after that need not wait, unless others are very quick;
-    /// while it waits, Ctrl-C could not stop it.
+    /// Waits until no other program writes. A commit after that need not wait, unless another
+    /// program is very quick; while it waits, Ctrl-C could not stop it.
     pub(crate) fn wait_for_others(&self) -> Result<(), Failure> {
         self.interrupt.check()?;
         if self.options.dry_run {

@@ -128,7 +128,7 @@ impl Cost {
     }
 }
 
-/// Takes rows that nobody sees.
+/// Takes rows that are not shown.
 struct Unseen;
 
 impl Rows for Unseen {

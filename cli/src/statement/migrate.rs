@@ -1,4 +1,4 @@
-//! `migrate OBJECTS to SCHEMA` as a statement alone: batch by batch.
+//! `migrate OBJECTS to SCHEMA` as the only statement: batch by batch.
 
 use std::cell::Cell;
 use std::ops::ControlFlow;

@@ -47,7 +47,7 @@ fn what_cannot_be_copied_to() {
     let before = db.pairs();
     for (target, why) in [
         (db.db.clone(), "this is the database itself"),
-        ("memory:".to_owned(), "nobody would see"),
+        ("memory:".to_owned(), "is lost when"),
         (db.name("new"), "say of which kind"),
         (format!("xml:{}", db.name("no/x.xml")), "no"),
         ("x://user:secret@host".to_owned(), ""),
@@ -176,7 +176,8 @@ fn nothing_is_written_over_a_database_or_another_file() {
     assert!(std::fs::read_to_string(&old).expect("read").contains("<database>"));
 }
 
-/// What is made from a database that only its owner can read can be read by nobody else, from its first byte.
+/// What is made from a database that only its owner can read can be read by no other user, from its
+/// first byte.
 #[cfg(unix)]
 #[test]
 fn copies_of_a_private_database_are_private() {

@@ -38,7 +38,7 @@ fn kill(db: &Fixture, args: &[&str], mut prepare: impl FnMut(&Fixture), check: i
     }
 }
 
-/// A document of the reference schema with so many persons.
+/// A document of the reference schema with this many persons.
 fn document(db: &Fixture, persons: u32) -> String {
     let schemas = db.out(&["save", "--storage-ids", "--no-objects", "-"]);
     let schemas = schemas.split_once("<objects").expect("objects").0;
@@ -131,7 +131,7 @@ fn a_copy_is_there_whole_or_not_at_all() {
             if target.is_file() || target.join("data.mdb").exists() {
                 assert!(crate::fixture::pairs(&url) == all, "{kind}: a part of the copy is there");
             } else {
-                // What is left is in nobody's way.
+                // What is left is not in the way of a new copy.
                 db.out(&["copy", &url]);
                 assert!(crate::fixture::pairs(&url) == all, "{kind}: the second copy differs");
                 assert!(!target.join("data.mdb.part").exists());

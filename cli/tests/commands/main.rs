@@ -1,7 +1,6 @@
 //! The commands of the program `permazen`, each run as a process.
 #![allow(clippy::expect_used, clippy::panic, clippy::print_stdout)]
 
-mod care;
 mod copies;
 mod damaged;
 mod damaged_files;
@@ -13,6 +12,7 @@ mod java_commands;
 mod json_schema;
 mod kills;
 mod kv;
+mod maintenance;
 mod objects;
 mod repairs;
 mod schema;

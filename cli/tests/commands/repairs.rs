@@ -44,7 +44,7 @@ fn an_undo_that_is_interrupted_undoes_nothing_and_says_so() {
     let args = ["--write", "check", "--apply-undo", &pipe, "--force=incomplete"];
     let mut command = permazen(&db, &args);
     let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("run");
-    // It waits for the undo file when somebody has opened the other end.
+    // It reads the undo file once the other end of the pipe is open.
     let mut to = File::options().write(true).open(&pipe).expect("open");
     let sent = Command::new("kill").args(["-INT", &child.id().to_string()]).status();
     assert!(sent.expect("kill").success());
@@ -85,7 +85,7 @@ fn a_check_that_is_interrupted_ends_as_every_command_does() {
         assert!(sent.expect("kill").success());
         let output = child.wait_with_output().expect("wait");
         let (out, err) = (String::from_utf8(output.stdout), String::from_utf8(output.stderr));
-        assert!(out.expect("UTF-8").contains("not everything was looked at"));
+        assert!(out.expect("UTF-8").contains("not everything was checked"));
         assert_eq!(err.expect("UTF-8"), "permazen: interrupted\n");
         assert_eq!(output.status.code(), Some(130), "{options:?}");
     }
@@ -141,7 +141,10 @@ fn a_repair_waits_for_others_and_says_so() {
     let err = String::from_utf8(ran.stderr).expect("UTF-8");
     drop(held);
     assert_eq!(ran.status.code(), Some(3), "{err}");
-    assert!(err.starts_with("permazen: waiting for others who use the database\n"), "{err}");
+    assert!(
+        err.starts_with("permazen: waiting for other programs that use the database\n"),
+        "{err}"
+    );
     assert!(err.contains("was waited for 1.5s; nothing was changed"), "{err}");
     assert!(db.pairs() == before);
 }

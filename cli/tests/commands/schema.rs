@@ -222,7 +222,7 @@ fn unused_schemas_are_collected() {
     assert_eq!(db.out(&["--write", "schema", "gc"]), "Every recorded schema has objects\n");
 }
 
-/// Nobody could read the values.
+/// The values could not be read.
 #[test]
 fn an_unknown_encoding_is_refused() {
     let db = Fixture::reference();

@@ -9,7 +9,7 @@ use permazen::schema::{
     DeleteAction, Field, ObjectType, SchemaModel, Simple, SubField, read_schemas,
 };
 
-/// Names that mean something to Rust, to the derive macros, or to nobody.
+/// Names that mean something to Rust or to the derive macros, and names that mean nothing.
 const NAMES: &[&str] = &[
     "Any",
     "Box",

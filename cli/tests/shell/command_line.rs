@@ -132,7 +132,7 @@ fn errors_are_json_if_that_is_asked_for() {
         "{\"type\":\"error\",\"message\":\"`wher` is not expected here (did you mean `where`?)\",\
          \"exit\":2,\"line\":1,\"column\":13,\"nearest\":\"where\"}\n"
     );
-    // Also those of the command line itself.
+    // Also the errors of the command line itself.
     for arguments in
         [&["--json", "--wait", "soon", "count Pet"][..], &["--format=json", "--nosuch"]]
     {

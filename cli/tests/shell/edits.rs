@@ -117,7 +117,7 @@ fn a_dry_run_changes_nothing() {
 }
 
 #[test]
-fn a_script_with_edits_that_nobody_reads_is_rolled_back() {
+fn a_script_with_edits_is_rolled_back_if_its_output_is_not_read() {
     let db = Fixture::new();
     let before = pairs(&db);
     let many = "show Person;\n".repeat(20_000);
@@ -131,7 +131,7 @@ fn a_script_with_edits_that_nobody_reads_is_rolled_back() {
     child.stderr.take().unwrap().read_to_string(&mut err).unwrap();
     assert_eq!(child.wait().unwrap().code(), Some(2));
     assert!(err.contains("this is not run again"), "{err}");
-    let last = "\npermazen: nobody reads the output any more; nothing is changed\n";
+    let last = "\npermazen: the output is not read any more; nothing is changed\n";
     assert!(err.ends_with(last), "{err}");
     assert_eq!(pairs(&db), before);
 }

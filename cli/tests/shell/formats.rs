@@ -44,7 +44,7 @@ fn widths_are_those_of_the_first_thousand_rows() {
     let table = db.run(&["find Pet"]).done();
     let lines: Vec<_> = table.lines().collect();
     assert_eq!(lines.len(), 1004);
-    // Unless the first rows take so long that they are shown earlier, which changes no width.
+    // Unless the first rows take long enough that they are shown earlier, which changes no width.
     assert_eq!(lines[1], "----------------  ----  ----");
     assert_eq!(lines[1002], "20000000000003e9  Bucephalus  null");
     assert_eq!(lines[1003], "20000000000003ea  Rex   null");

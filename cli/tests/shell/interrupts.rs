@@ -8,7 +8,7 @@ use permazen::kv::{KvDatabase, KvWrite, TxOptions};
 
 use crate::support::{Fixture, SCHEMA};
 
-/// A database with so many objects that no pipe takes them all.
+/// A database with more objects than a pipe takes.
 fn large() -> Fixture {
     let db = Fixture::with_schema(SCHEMA);
     let name = "x".repeat(200);
@@ -52,7 +52,7 @@ fn ctrl_c_stops_a_statement() {
     let mut child = start(&mut db.command(&["find Pet", "--format", "csv"]));
     let mut out = BufReader::new(child.stdout.take().unwrap());
     let mut first = String::new();
-    // It runs, and will soon wait for somebody to read.
+    // It runs, and will soon wait for a reader of its output.
     out.read_line(&mut first).unwrap();
     interrupt(&child);
     let rest = text(out);
@@ -91,7 +91,7 @@ fn ctrl_c_twice_ends_the_program() {
     let mut child = start(&mut db.command(&["find Pet", "--format", "csv"]));
     let mut first = [0];
     child.stdout.as_mut().unwrap().read_exact(&mut first).unwrap();
-    // It cannot stop by itself while nobody reads.
+    // It cannot stop by itself while its output is not read.
     assert_eq!(interrupt_until_it_ends(&mut child), Some(130));
 }
 
@@ -104,7 +104,7 @@ fn ctrl_c_ends_the_wait_for_others() {
     let mut err = BufReader::new(child.stderr.take().unwrap());
     let mut line = String::new();
     err.read_line(&mut line).unwrap();
-    assert_eq!(line, "permazen: waiting for others who use the database\n");
+    assert_eq!(line, "permazen: waiting for other programs that use the database\n");
     interrupt(&child);
     assert_eq!(text(err), "permazen: interrupted; nothing is changed\n");
     assert_eq!(child.wait().unwrap().code(), Some(130));
@@ -146,7 +146,7 @@ fn ctrl_c_ends_a_check_that_looks_at_the_file_of_the_store() {
     }
     tx.commit().unwrap();
     drop(store);
-    // On a busy machine, Ctrl-C may come when the file was looked at.
+    // On a busy machine, Ctrl-C may come when the file was checked already.
     let ended = (0..20).find_map(|_| {
         let mut child = start(&mut db.command(&["check"]));
         let mut out = BufReader::new(child.stdout.take().unwrap());

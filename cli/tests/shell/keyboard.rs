@@ -176,7 +176,7 @@ fn typing_without_end_does_not_keep_the_prompt_away() {
     std::thread::scope(|scope| {
         scope.spawn(|| {
             input.write_all(b"echo \xff\r").unwrap();
-            // Only so long that this test ends.
+            // A limit, so that this test ends.
             for _ in 0..3000 {
                 if is_back.load(Ordering::Relaxed) {
                     return;

@@ -16,7 +16,7 @@ fn a_busy_database_is_waited_for() {
         "permazen: another program is changing the database, and was waited for 100ms; try again, or \
          wait longer with --wait; nothing is changed\n"
     );
-    // Readers wait for nobody.
+    // Readers do not wait.
     assert_eq!(db.run(&["count Pet", "--raw", "--wait", "0s"]).done(), "1\n");
     let error = db.run(&["create Pet", "--write", "--wait", "0s", "--json"]).failed(3);
     let error: serde_json::Value = serde_json::from_str(&error).unwrap();
@@ -39,7 +39,7 @@ fn a_busy_sqlite_file_is_waited_for() {
 #[test]
 fn readers_in_every_slot() {
     let db = Fixture::new();
-    // The file of the locks keeps its size, and nobody has the database open.
+    // The file of the locks keeps its size; no program has the database open, so it can be removed.
     std::fs::remove_file(db.path().join("lock.mdb")).unwrap();
     let store = LmdbStore::builder().max_readers(1).open(db.path()).unwrap();
     let _reader = store.begin(&TxOptions::reading()).unwrap();

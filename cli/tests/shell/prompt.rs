@@ -21,7 +21,7 @@ fn names(db: &Fixture) -> String {
     db.run(&["find Person columns name", "--raw"]).done()
 }
 
-/// A person who types line after line, and looks at what comes.
+/// A person at the prompt: types line after line, and sees what is shown.
 pub(crate) struct Person {
     child: Child,
     input: ChildStdin,
@@ -209,10 +209,10 @@ fn after_a_conflict_statements_are_replayed() {
     let created = person.types("create Pet name = \"Tom\"");
     let id = created.lines().last().unwrap().to_owned();
     person.types("set Person where name = \"Bob\" to age += 1");
-    // Nobody is locked out while a person thinks.
+    // Other programs can write while a person thinks.
     db.run(&["--write", "set Person where name = \"Bob\" to age = 70"]).done();
     assert!(!person.types("commit").contains("committed"));
-    // What is committed can be looked at, and nothing can be changed.
+    // What is committed can be read, and nothing can be changed.
     assert!(person.types("find Person where name = \"Bob\" columns age").contains("\n70\n"));
     person.types("delete Pet where name = \"Rex\"");
     let replayed = person.types("replay");
@@ -255,7 +255,7 @@ fn a_replay_that_fails_changes_nothing() {
 }
 
 #[test]
-fn explain_and_diff_are_in_conflict_with_nobody() {
+fn explain_and_diff_cause_no_conflict() {
     let db = Fixture::new();
     let mut person = Person::at(&db, &["--write", "--yes"]);
     person.types("create Pet name = \"Tom\"");
@@ -351,7 +351,7 @@ fn a_busy_store_keeps_the_changes() {
     let ran = person.leaves();
     let lines: Vec<_> = ran.err.lines().collect();
     assert_eq!(lines.len(), 2, "{}", ran.err);
-    assert_eq!(lines[0], "permazen: waiting for others who use the database");
+    assert_eq!(lines[0], "permazen: waiting for other programs that use the database");
     assert!(
         lines[1].contains("was waited for 1.5s") && lines[1].ends_with("still wait for `commit`"),
         "{}",

@@ -13,7 +13,7 @@ fn run(store: &str, arguments: &[&str]) -> Ran {
     Ran::of(&mut program(Path::new(store), arguments))
 }
 
-/// A server says itself who can read what it has, so nobody else can read a copy.
+/// A server itself says which users can read what it has, so a copy is private to this user.
 #[track_caller]
 fn is_private(file: &Path) {
     #[cfg(unix)]
@@ -124,7 +124,7 @@ fn settings_that_endanger_commits_are_warned_of_and_advice_is_in_info_alone() {
     assert!(first["warning"].as_str().unwrap().contains("fsync = off"), "{first}");
     let store = permazen::open(&url).unwrap();
     assert_eq!(store.warnings().len(), 2);
-    // One who knows better says so.
+    // `warnings=off` in the URL leaves the warnings out.
     assert_eq!(run(&safe, &["--raw", "count Pet"]).done(), "1\n");
     run(&safe, &["check"]).done();
     // What is asked for at the prompt is said once.
@@ -339,6 +339,6 @@ fn a_prefix_of_a_cluster_is_used_as_a_table() {
     assert_eq!((store.kind(), store.path()), (StoreKind::Etcd, None));
     let name = store.name().to_str().unwrap();
     assert_eq!(permazen::open::Opening::new().locate(name).unwrap().0, StoreKind::Etcd);
-    // Who opens it to read writes nothing, not even what a store begins with.
+    // Opening it to read writes nothing, not even what a store begins with.
     assert!(permazen::open(cluster.new_prefix()).is_err());
 }

@@ -30,7 +30,7 @@ fn a_prompt_on_an_sqlite_file() {
     person.types("create Pet name = \"Tom\"");
     assert!(person.types("diff").contains("name: -> \"Tom\""));
     person.types("set @1000000000000002 to age += 1");
-    // Others write meanwhile, and the transaction keeps nobody waiting.
+    // Other programs write meanwhile: the transaction does not block them.
     run(&url, &["--write", "set @1000000000000002 to age = 70"]).done();
     let shown = person.types("count Pet");
     assert!(shown.contains("]> count Pet\n2\n"), "{shown}");
@@ -110,7 +110,7 @@ fn a_dump_that_was_changed_meanwhile() {
 #[test]
 fn what_is_too_old_is_given_up_while_nothing_is_typed() {
     let db = Fixture::new();
-    // The file of the locks keeps its size, and nobody has the database open.
+    // The file of the locks keeps its size; no program has the database open, so it can be removed.
     std::fs::remove_file(db.path().join("lock.mdb")).unwrap();
     let store = LmdbStore::builder().max_readers(2).open(db.path()).unwrap();
     let both_are_free = || {
@@ -136,7 +136,7 @@ fn what_is_too_old_is_given_up_while_nothing_is_typed() {
     }
 }
 
-/// The program with files that may not grow beyond so many blocks of 512 bytes.
+/// The program, with files that may not grow beyond this many blocks of 512 bytes.
 #[cfg(unix)]
 fn with_small_files(blocks: u32, store: &str, arguments: &[&str]) -> Ran {
     let mut command = Command::new("sh");

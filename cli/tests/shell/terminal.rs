@@ -14,7 +14,7 @@ pub(crate) struct Terminal {
     child: Child,
     pub(crate) input: ChildStdin,
     pub(crate) output: ChildStdout,
-    /// What was shown and not looked at yet.
+    /// What was shown and not compared yet.
     pub(crate) shown: String,
 }
 

@@ -4,7 +4,7 @@ use serde_json::json;
 
 use super::bytes::Bytes;
 use super::{Bounds, remove_span};
-use crate::commands::{Command, Context, Place};
+use crate::commands::{Command, Context, Scope};
 use crate::failure::{Answer, Failure};
 
 /// Set the value of a key.
@@ -17,8 +17,8 @@ pub(crate) struct Put {
 }
 
 impl Command for Put {
-    fn place(&self) -> Place {
-        Place::Alone { edits: true }
+    fn scope(&self) -> Scope {
+        Scope::OwnTransactions { edits: true }
     }
 
     fn run(&self, context: &mut Context<'_>) -> Result<Answer, Failure> {
@@ -51,8 +51,8 @@ pub(crate) struct Remove {
 }
 
 impl Command for Remove {
-    fn place(&self) -> Place {
-        Place::Alone { edits: true }
+    fn scope(&self) -> Scope {
+        Scope::OwnTransactions { edits: true }
     }
 
     fn run(&self, context: &mut Context<'_>) -> Result<Answer, Failure> {

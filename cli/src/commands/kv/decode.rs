@@ -11,7 +11,7 @@ use serde_json::json;
 
 use super::bytes::Bytes;
 use super::read_pairs;
-use crate::commands::{Command, Context, Place};
+use crate::commands::{Command, Context, Scope};
 use crate::failure::{Answer, Failure};
 use crate::session::Session;
 
@@ -24,8 +24,8 @@ pub(crate) struct Decode {
 }
 
 impl Command for Decode {
-    fn place(&self) -> Place {
-        Place::Alone { edits: false }
+    fn scope(&self) -> Scope {
+        Scope::OwnTransactions { edits: false }
     }
 
     fn run(&self, context: &mut Context<'_>) -> Result<Answer, Failure> {

@@ -8,7 +8,7 @@ use serde_json::json;
 
 use super::{Range, read_pairs, remove_span};
 use crate::commands::file::{self, file_text};
-use crate::commands::{Command, Context, Place};
+use crate::commands::{Command, Context, Scope};
 use crate::failure::{Answer, Failure};
 
 /// Write the pairs of a range to an XML file, in the format of `kvsave` of Permazen for Java.
@@ -24,8 +24,8 @@ pub(crate) struct Dump {
 }
 
 impl Command for Dump {
-    fn place(&self) -> Place {
-        Place::Alone { edits: false }
+    fn scope(&self) -> Scope {
+        Scope::OwnTransactions { edits: false }
     }
 
     fn run(&self, context: &mut Context<'_>) -> Result<Answer, Failure> {
@@ -61,8 +61,8 @@ pub(crate) struct Load {
 }
 
 impl Command for Load {
-    fn place(&self) -> Place {
-        Place::Alone { edits: true }
+    fn scope(&self) -> Scope {
+        Scope::OwnTransactions { edits: true }
     }
 
     fn run(&self, context: &mut Context<'_>) -> Result<Answer, Failure> {

@@ -10,7 +10,7 @@ use permazen_query::Cell;
 use super::decode::Known;
 use super::read_pairs;
 use crate::commands::list::{self, text};
-use crate::commands::{Command, Context, Place};
+use crate::commands::{Command, Context, Scope};
 use crate::failure::{Answer, Failure};
 
 /// List the pairs of an object: its own, and its entries in indexes.
@@ -41,8 +41,8 @@ struct Pair {
 }
 
 impl Command for Pairs {
-    fn place(&self) -> Place {
-        Place::Alone { edits: false }
+    fn scope(&self) -> Scope {
+        Scope::OwnTransactions { edits: false }
     }
 
     fn run(&self, context: &mut Context<'_>) -> Result<Answer, Failure> {

@@ -6,7 +6,7 @@ use serde_json::json;
 use super::bytes::{Bytes, CString, Listing};
 use super::decode::Known;
 use super::{Range, read_pairs};
-use crate::commands::{Command, Context, Place};
+use crate::commands::{Command, Context, Scope};
 use crate::failure::{Answer, Failure};
 use crate::output::{Format, Output};
 
@@ -21,8 +21,8 @@ pub(crate) struct Get {
 }
 
 impl Command for Get {
-    fn place(&self) -> Place {
-        Place::Alone { edits: false }
+    fn scope(&self) -> Scope {
+        Scope::OwnTransactions { edits: false }
     }
 
     fn run(&self, context: &mut Context<'_>) -> Result<Answer, Failure> {
@@ -51,7 +51,7 @@ impl Command for Get {
 pub(crate) struct Scan {
     #[command(flatten)]
     range: Range,
-    /// At most so many pairs
+    /// At most this many pairs
     #[arg(long, short = 'l', value_name = "N")]
     limit: Option<u64>,
     /// Only the keys
@@ -69,8 +69,8 @@ pub(crate) struct Scan {
 }
 
 impl Command for Scan {
-    fn place(&self) -> Place {
-        Place::Alone { edits: false }
+    fn scope(&self) -> Scope {
+        Scope::OwnTransactions { edits: false }
     }
 
     fn run(&self, context: &mut Context<'_>) -> Result<Answer, Failure> {

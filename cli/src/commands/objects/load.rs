@@ -14,7 +14,7 @@ use serde_json::json;
 use super::from_json;
 use crate::commands::file::{self, file_text};
 use crate::commands::kv::remove_span;
-use crate::commands::{Command, Context, Place};
+use crate::commands::{Command, Context, Scope};
 use crate::failure::{Answer, Failure};
 use crate::output;
 use crate::session::Session;
@@ -40,10 +40,10 @@ pub(crate) struct Load {
 }
 
 impl Command for Load {
-    fn place(&self) -> Place {
+    fn scope(&self) -> Scope {
         match self.replace_all {
-            true => Place::Alone { edits: true },
-            false => Place::Inside { edits: true },
+            true => Scope::OwnTransactions { edits: true },
+            false => Scope::InTransaction { edits: true },
         }
     }
 

@@ -11,7 +11,7 @@ use serde_json::json;
 
 use crate::commands::file::{self, file_text};
 use crate::commands::schema::named;
-use crate::commands::{Command, Context, Place};
+use crate::commands::{Command, Context, Scope};
 use crate::failure::{Answer, Failure};
 use crate::output::Progress;
 use crate::session::Session;
@@ -49,7 +49,7 @@ pub(crate) struct Save {
     /// such a file
     #[arg(long)]
     encoded_values: bool,
-    /// Cut values after so many characters; such a file cannot be loaded
+    /// Cut values after this many characters; such a file cannot be loaded
     #[arg(long, value_name = "CHARACTERS")]
     truncate: Option<usize>,
     /// Objects of this schema do not name it: its number, its ID or the first digits of that
@@ -58,8 +58,8 @@ pub(crate) struct Save {
 }
 
 impl Command for Save {
-    fn place(&self) -> Place {
-        Place::Inside { edits: false }
+    fn scope(&self) -> Scope {
+        Scope::InTransaction { edits: false }
     }
 
     fn run(&self, context: &mut Context<'_>) -> Result<Answer, Failure> {

@@ -6,14 +6,14 @@ use permazen::object::Transaction;
 use serde_json::json;
 
 use super::{encodings, named};
-use crate::commands::{Command, Context, Place};
+use crate::commands::{Command, Context, Scope};
 use crate::failure::{Answer, Failure};
 use crate::output::{self, Output};
 
 /// Record schemas.
 ///
-/// An encoding that is not known is refused, because that may be a slip of the pen, and nobody could read the
-/// values.
+/// An encoding that is not known is refused, because that may be a slip of the pen, and the values
+/// could not be read.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Add {
     /// XML files with a schema each; - is standard input
@@ -25,8 +25,8 @@ pub(crate) struct Add {
 }
 
 impl Command for Add {
-    fn place(&self) -> Place {
-        Place::Inside { edits: true }
+    fn scope(&self) -> Scope {
+        Scope::InTransaction { edits: true }
     }
 
     fn run(&self, context: &mut Context<'_>) -> Result<Answer, Failure> {
@@ -70,8 +70,8 @@ pub(crate) struct Remove {
 }
 
 impl Command for Remove {
-    fn place(&self) -> Place {
-        Place::Inside { edits: true }
+    fn scope(&self) -> Scope {
+        Scope::InTransaction { edits: true }
     }
 
     fn run(&self, context: &mut Context<'_>) -> Result<Answer, Failure> {
@@ -101,8 +101,8 @@ impl Command for Remove {
 pub(crate) struct Gc {}
 
 impl Command for Gc {
-    fn place(&self) -> Place {
-        Place::Inside { edits: true }
+    fn scope(&self) -> Scope {
+        Scope::InTransaction { edits: true }
     }
 
     fn run(&self, context: &mut Context<'_>) -> Result<Answer, Failure> {

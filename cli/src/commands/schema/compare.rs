@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::effects::effects;
 use super::named::Named;
-use crate::commands::{Command, Context, Place};
+use crate::commands::{Command, Context, Scope};
 use crate::failure::{Answer, Failure};
 use crate::output::Output;
 
@@ -28,8 +28,8 @@ pub(crate) struct Compare {
 }
 
 impl Command for Compare {
-    fn place(&self) -> Place {
-        Place::Inside { edits: false }
+    fn scope(&self) -> Scope {
+        Scope::InTransaction { edits: false }
     }
 
     fn run(&self, context: &mut Context<'_>) -> Result<Answer, Failure> {

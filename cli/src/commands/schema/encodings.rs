@@ -1,4 +1,4 @@
-//! Encodings of a schema that nobody may know.
+//! Encodings of a schema that may be unknown everywhere.
 
 use permazen::encoding::{EncodingId, EncodingRegistry};
 use permazen::schema::{FieldKind, Part, SchemaModel, Simple, SimpleKind};

@@ -1,7 +1,7 @@
 //! `schema list`.
 
 use crate::commands::list::{self, number, text};
-use crate::commands::{Command, Context, Place};
+use crate::commands::{Command, Context, Scope};
 use crate::failure::{Answer, Failure};
 
 /// List the recorded schemas, with the number of their object types and objects.
@@ -15,8 +15,8 @@ pub(crate) struct List {
 }
 
 impl Command for List {
-    fn place(&self) -> Place {
-        Place::Inside { edits: false }
+    fn scope(&self) -> Scope {
+        Scope::InTransaction { edits: false }
     }
 
     fn run(&self, context: &mut Context<'_>) -> Result<Answer, Failure> {

@@ -4,7 +4,7 @@ use serde_json::json;
 
 use super::named;
 use super::rust::structs;
-use crate::commands::{Command, Context, Place};
+use crate::commands::{Command, Context, Scope};
 use crate::failure::{Answer, Failure};
 
 /// Print Rust structs with which a program has this schema.
@@ -22,8 +22,8 @@ pub(crate) struct Rust {
 }
 
 impl Command for Rust {
-    fn place(&self) -> Place {
-        Place::Inside { edits: false }
+    fn scope(&self) -> Scope {
+        Scope::InTransaction { edits: false }
     }
 
     fn run(&self, context: &mut Context<'_>) -> Result<Answer, Failure> {

@@ -4,7 +4,7 @@ use permazen::schema::{SchemaModel, XmlForm};
 use serde_json::json;
 
 use super::named;
-use crate::commands::{Command, Context, Place};
+use crate::commands::{Command, Context, Scope};
 use crate::failure::{Answer, Failure};
 
 /// Show recorded schemas as XML.
@@ -18,8 +18,8 @@ pub(crate) struct Show {
 }
 
 impl Command for Show {
-    fn place(&self) -> Place {
-        Place::Inside { edits: false }
+    fn scope(&self) -> Scope {
+        Scope::InTransaction { edits: false }
     }
 
     fn run(&self, context: &mut Context<'_>) -> Result<Answer, Failure> {

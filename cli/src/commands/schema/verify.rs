@@ -11,7 +11,7 @@ use serde_json::json;
 use super::compare;
 use super::named::{self, Named};
 use super::show::expected_form;
-use crate::commands::{Command, Context, Place, file};
+use crate::commands::{Command, Context, Scope, file};
 use crate::failure::{Answer, Failure};
 use crate::output::Output;
 use crate::session::Session;
@@ -40,8 +40,8 @@ pub(crate) struct Verify {
 }
 
 impl Command for Verify {
-    fn place(&self) -> Place {
-        Place::Inside { edits: false }
+    fn scope(&self) -> Scope {
+        Scope::InTransaction { edits: false }
     }
 
     fn run(&self, context: &mut Context<'_>) -> Result<Answer, Failure> {

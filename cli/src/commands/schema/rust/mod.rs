@@ -59,15 +59,15 @@ struct Source<'s> {
     cannot: Vec<String>,
 }
 
-/// Where in a schema something is, for messages.
+/// The field or sub-field that a message names.
 #[derive(Clone, Copy)]
-struct Place<'s> {
+struct FieldPath<'s> {
     object_type: &'s ObjectType,
     field: &'s Field,
     sub_field: Option<&'s str>,
 }
 
-impl Place<'_> {
+impl FieldPath<'_> {
     fn text(&self) -> String {
         let (object_type, field) = (self.object_type.name(), self.field.name());
         match self.sub_field {
@@ -138,10 +138,10 @@ impl<'s> Source<'s> {
         let mut names = HashMap::new();
         let mut body = String::new();
         for field in object_type.fields() {
-            let place = Place { object_type, field, sub_field: None };
-            self.check_name(&place.text(), field.name());
+            let path = FieldPath { object_type, field, sub_field: None };
+            self.check_name(&path.text(), field.name());
             let taken = fields.take(field.name());
-            self.field(place, &taken, &mut body);
+            self.field(path, &taken, &mut body);
             names.insert(field.name(), taken.ident);
         }
         for index in object_type.indexes() {
@@ -157,8 +157,8 @@ impl<'s> Source<'s> {
         };
     }
 
-    fn field(&mut self, place: Place<'s>, name: &FieldName, body: &mut String) {
-        let field = place.field;
+    fn field(&mut self, path: FieldPath<'s>, name: &FieldName, body: &mut String) {
+        let field = path.field;
         let mut attributes = Vec::new();
         attributes.extend(name.rename.as_ref().map(|name| format!("rename = {}", literal(name))));
         attributes
@@ -168,14 +168,14 @@ impl<'s> Source<'s> {
             FieldKind::Counter => "Counter".to_owned(),
             FieldKind::Simple(simple) => {
                 attributes.extend(value_attributes(simple));
-                self.value(place, simple).text
+                self.value(path, simple).text
             }
             FieldKind::List(element) => {
-                let ty = self.sub_field(place, "element", element, &mut attributes);
+                let ty = self.sub_field(path, "element", element, &mut attributes);
                 format!("Vec<{}>", ty.text)
             }
             FieldKind::Set(element) => {
-                let ty = self.sub_field(place, "element", element, &mut attributes);
+                let ty = self.sub_field(path, "element", element, &mut attributes);
                 match ty.is_ord {
                     true => format!("BTreeSet<{}>", ty.text),
                     false => {
@@ -185,8 +185,8 @@ impl<'s> Source<'s> {
                 }
             }
             FieldKind::Map { key, value } => {
-                let key = self.sub_field(place, "key", key, &mut attributes);
-                let value = self.sub_field(place, "value", value, &mut attributes);
+                let key = self.sub_field(path, "key", key, &mut attributes);
+                let value = self.sub_field(path, "value", value, &mut attributes);
                 match key.is_ord {
                     true => format!("BTreeMap<{}, {}>", key.text, value.text),
                     false => {
@@ -204,7 +204,7 @@ impl<'s> Source<'s> {
 
     fn sub_field(
         &mut self,
-        place: Place<'s>,
+        path: FieldPath<'s>,
         name: &'static str,
         sub_field: &'s SubField,
         attributes: &mut Vec<String>,
@@ -214,29 +214,29 @@ impl<'s> Source<'s> {
         if !own.is_empty() {
             attributes.push(format!("{name}({})", own.join(", ")));
         }
-        self.value(Place { sub_field: Some(name), ..place }, sub_field.simple())
+        self.value(FieldPath { sub_field: Some(name), ..path }, sub_field.simple())
     }
 
     /// The type of a value. If it has none, the reason is noted.
-    fn value(&mut self, place: Place<'s>, simple: &'s Simple) -> RustType {
+    fn value(&mut self, path: FieldPath<'s>, simple: &'s Simple) -> RustType {
         match simple.kind() {
             SimpleKind::Plain(id) => types::of_encoding(id).unwrap_or_else(|why| {
-                self.cannot(&place.text(), why);
+                self.cannot(&path.text(), why);
                 types::optional("", true)
             }),
             SimpleKind::Reference(reference) => {
-                let target = self.target(place, reference);
+                let target = self.target(path, reference);
                 types::optional(&format!("Ref<{target}>"), true)
             }
             SimpleKind::Enum { identifiers } => {
-                types::optional(&self.enumeration(place, identifiers), true)
+                types::optional(&self.enumeration(path, identifiers), true)
             }
             SimpleKind::EnumArray { identifiers, dimensions } => {
                 let dimensions = usize::from(*dimensions);
                 if dimensions > types::MAX_DIMENSIONS {
-                    self.cannot(&place.text(), types::too_deep());
+                    self.cannot(&path.text(), types::too_deep());
                 }
-                let constant = types::optional(&self.enumeration(place, identifiers), true);
+                let constant = types::optional(&self.enumeration(path, identifiers), true);
                 let nested = 0..dimensions.min(types::MAX_DIMENSIONS);
                 nested.fold(constant, |element, _| types::array_of(&element))
             }
@@ -244,13 +244,13 @@ impl<'s> Source<'s> {
     }
 
     /// What a reference refers to: a struct, `Any`, or a kind.
-    fn target(&mut self, place: Place<'s>, reference: &'s Reference) -> String {
+    fn target(&mut self, path: FieldPath<'s>, reference: &'s Reference) -> String {
         let Some(allowed) = reference.object_types() else { return "Any".to_owned() };
         let idents: Vec<_> =
             allowed.iter().filter_map(|name| self.idents.get(&**name)).cloned().collect();
         match &idents[..] {
             [] => {
-                self.cannot(&place.text(), "it may refer to objects of no type at all");
+                self.cannot(&path.text(), "it may refer to objects of no type at all");
                 String::new()
             }
             [ident] => ident.clone(),
@@ -259,7 +259,7 @@ impl<'s> Source<'s> {
                 {
                     return format!("{ident}Kind");
                 }
-                let ident = self.types.take(place.field.name(), "Kind");
+                let ident = self.types.take(path.field.name(), "Kind");
                 let mut text = format!("#[derive(PermazenKind)]\npub enum {ident}<'t> {{\n");
                 for member in &idents {
                     let _ = writeln!(text, "    {member}(Obj<'t, {member}>),");
@@ -272,21 +272,21 @@ impl<'s> Source<'s> {
     }
 
     /// The enum with these constants.
-    fn enumeration(&mut self, place: Place<'s>, identifiers: &'s [String]) -> String {
+    fn enumeration(&mut self, path: FieldPath<'s>, identifiers: &'s [String]) -> String {
         if let Some((_, ident, _)) = self.enums.iter().find(|(known, ..)| *known == identifiers) {
             return ident.clone();
         }
         if identifiers.is_empty() {
-            self.cannot(&place.text(), "an enum without constants has no values");
+            self.cannot(&path.text(), "an enum without constants has no values");
         }
-        let ident = self.types.take(place.field.name(), "");
+        let ident = self.types.take(path.field.name(), "");
         let mut variants = VariantNames::default();
         let mut text = String::from(
             "#[derive(PermazenEnum, Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]\n",
         );
         let _ = writeln!(text, "pub enum {ident} {{");
         for identifier in identifiers {
-            self.check_name(&format!("{}, constant {identifier}", place.text()), identifier);
+            self.check_name(&format!("{}, constant {identifier}", path.text()), identifier);
             let variant = variants.take(identifier);
             if names::screaming_snake_case(&variant) != *identifier {
                 let _ = writeln!(text, "    #[permazen(rename = {})]", literal(identifier));

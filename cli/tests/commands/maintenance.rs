@@ -135,7 +135,7 @@ fn objects_are_migrated_in_batches() {
     assert!(error.contains("line 1, column 21"), "{error}");
 }
 
-/// Whoever accepts a loss has been told of it before, and is told again.
+/// A user that accepts a loss was told of it before, and is told again.
 #[test]
 fn losses_are_refused_unless_they_are_accepted() {
     let db = Fixture::reference();
