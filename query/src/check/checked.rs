@@ -8,7 +8,7 @@ use crate::catalog::Catalog;
 /// A statement whose names and values are resolved, for the schemas of one catalog.
 #[derive(Debug, Clone)]
 pub struct Checked {
-    /// The catalog in which the names were looked up.
+    /// The catalog in which the names were resolved.
     pub(crate) catalog: Catalog,
     pub(crate) kind: CheckedKind,
     /// As it is written.

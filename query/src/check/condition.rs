@@ -10,8 +10,8 @@ use super::checker::{Checker, Result};
 use super::decimal;
 use super::names::{missing, ticked};
 use super::path::{CheckedPath, Read, ValueKind, What};
-use super::place::{Place, place};
 use super::resolve_path::{PathFor, mismatch_at};
+use super::value_position::{ValuePosition, value_position};
 use crate::mistake::Mistake;
 use crate::syntax::{
     Comparison, Condition, ConditionKind, Literal, LiteralKind, Name, Path, Range, Special,
@@ -132,7 +132,7 @@ impl Matcher {
     }
 }
 
-/// Of so many decimal numbers, each is sought in an index by itself.
+/// Up to this many decimal numbers, each is sought in an index by itself.
 const MOST_RANGES: usize = 64;
 const NOT_ZERO: [char; 9] = ['1', '2', '3', '4', '5', '6', '7', '8', '9'];
 
@@ -285,18 +285,18 @@ impl Checker<'_> {
         };
         // No value of the kind is the same.
         let otherwise = |kind: &ValueKind| {
-            let place = self.place(kind, literal);
+            let position = self.position(kind, literal);
             let end = before_null(kind);
-            Some(match (comparison, place) {
-                (NotEqual, Some(Place::At(value))) => Matcher::NotEqual(value),
+            Some(match (comparison, position) {
+                (NotEqual, Some(ValuePosition::At(value))) => Matcher::NotEqual(value),
                 (NotEqual, _) => Matcher::Within(Bound::Unbounded, Bound::Unbounded),
-                (Equal, Some(Place::At(value))) => Matcher::Equal(value),
-                (Less | LessOrEqual, Some(place)) => {
-                    let upper = place.upper(comparison == LessOrEqual, end)?;
+                (Equal, Some(ValuePosition::At(value))) => Matcher::Equal(value),
+                (Less | LessOrEqual, Some(position)) => {
+                    let upper = position.upper(comparison == LessOrEqual, end)?;
                     Matcher::Within(Bound::Unbounded, upper)
                 }
-                (Greater | GreaterOrEqual, Some(place)) => {
-                    Matcher::Within(place.lower(comparison == GreaterOrEqual)?, end)
+                (Greater | GreaterOrEqual, Some(position)) => {
+                    Matcher::Within(position.lower(comparison == GreaterOrEqual)?, end)
                 }
                 (Equal | Less | LessOrEqual | Greater | GreaterOrEqual, _) => return None,
             })
@@ -304,14 +304,14 @@ impl Checker<'_> {
         self.each_kind(path, exactly, otherwise)
     }
 
-    /// The place of a number among values that cannot be this number.
-    fn place(&self, kind: &ValueKind, literal: &Literal) -> Option<Place> {
+    /// The position of a number among values that cannot be this number.
+    fn position(&self, kind: &ValueKind, literal: &Literal) -> Option<ValuePosition> {
         if matches!(kind.what, What::Special(_)) {
             return None;
         }
         match &self.given(literal).ok()?.kind {
-            LiteralKind::Number(number) => place(number, &*kind.encoding),
-            LiteralKind::Text(_) => self.bound(kind, literal).ok().map(Place::At),
+            LiteralKind::Number(number) => value_position(number, &*kind.encoding),
+            LiteralKind::Text(_) => self.bound(kind, literal).ok().map(ValuePosition::At),
             _ => None,
         }
     }
@@ -357,12 +357,12 @@ impl Checker<'_> {
     fn within_otherwise(&self, kind: &ValueKind, range: &Range) -> Option<Matcher> {
         let lower = match &range.from {
             None => Bound::Unbounded,
-            Some(literal) => self.place(kind, literal)?.lower(true)?,
+            Some(literal) => self.position(kind, literal)?.lower(true)?,
         };
         let end = before_null(kind);
         let upper = match &range.to {
             None => end,
-            Some(literal) => self.place(kind, literal)?.upper(range.with_end, end)?,
+            Some(literal) => self.position(kind, literal)?.upper(range.with_end, end)?,
         };
         Some(Matcher::Within(lower, upper))
     }
@@ -382,8 +382,8 @@ impl Checker<'_> {
             let what = "`starts` needs a text in double quotes";
             return Err(Mistake::new(literal.span, what));
         };
-        // The code of a unit is not the beginning of the code of another one. So a string begins with
-        // the text if its bytes begin with those of the text without its end.
+        // The code of a unit is not the beginning of the code of another one. So a string begins
+        // with the text if its bytes begin with the bytes of the text without its end.
         let mut lower = Vec::new();
         match text.as_str() {
             Some(text) => string::write(text, &mut lower),

@@ -1,5 +1,5 @@
-//! From what is written to what is meant: names are looked up, and values get their encodings. Nothing
-//! of the data is read.
+//! From what is written to what is meant: names are resolved, and values get their encodings.
+//! Nothing of the data is read.
 //!
 //! A name can stand for another field in each schema. So everything that depends on fields is kept for
 //! each version of each type: [`Versions`].
@@ -16,10 +16,10 @@ mod names;
 mod objects;
 mod parameters;
 mod path;
-mod place;
 mod query;
 mod resolve_path;
 mod statement;
+mod value_position;
 mod versions;
 
 pub(crate) use changes::{

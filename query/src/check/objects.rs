@@ -62,7 +62,7 @@ pub(crate) enum Way {
 }
 
 /// A field in the versions of one type, with the part of it that holds the references.
-type Found = (StorageId, Versions<Access>);
+type ReferenceField = (StorageId, Versions<Access>);
 
 impl Checker<'_> {
     /// A set of objects.
@@ -142,7 +142,7 @@ impl Checker<'_> {
     }
 
     /// `field`, `field.part`, `Type.field` or `Type.field.part`, from objects of these types.
-    fn forward(&self, types: &[StorageId], step: &Step) -> Result<Vec<Found>> {
+    fn forward(&self, types: &[StorageId], step: &Step) -> Result<Vec<ReferenceField>> {
         let entries: Vec<_> = self.entries(types).collect();
         let of_all = |field: &Name, part: Option<&Name>| {
             self.references(&entries, &self.type_names(types), field, part)
@@ -226,7 +226,7 @@ impl Checker<'_> {
         of: &str,
         field: &Name,
         part: Option<&Name>,
-    ) -> Result<Vec<Found>> {
+    ) -> Result<Vec<ReferenceField>> {
         let mut found = Vec::new();
         let mut known = false;
         let mut is_map = false;
@@ -293,8 +293,8 @@ fn reference(at: &FieldAt, part: Option<&Name>) -> Option<Access> {
 }
 
 /// Whether two readings of a step are the same.
-fn is_same(one: &[Found], other: &[Found]) -> bool {
-    let read = |found: &[Found]| -> Vec<_> {
+fn is_same(one: &[ReferenceField], other: &[ReferenceField]) -> bool {
+    let read = |found: &[ReferenceField]| -> Vec<_> {
         let all = found.iter().flat_map(|(_, versions)| versions.iter());
         all.map(|(version, access)| (version, access.field.storage_id, access.read.clone()))
             .collect()

@@ -26,7 +26,7 @@ pub(crate) struct CheckedPath {
     pub(crate) hops: Vec<Versions<Access>>,
     /// What is read of the object at the end, if it is no field.
     pub(crate) special: Option<Special>,
-    /// The kinds of values at the end, those of newer schemas first.
+    /// The kinds of values at the end, the kinds of newer schemas first.
     pub(crate) kinds: Vec<ValueKind>,
     /// Whether there can be several values.
     pub(crate) many: bool,

@@ -181,7 +181,7 @@ impl Checker<'_> {
                     .map(Read::AtKey)
                     .map_err(|mismatch| mismatch_at(key, &mismatch)),
                 (ResolvedKind::List { .. }, None) => {
-                    // No list is so long that it has this one.
+                    // No list is long enough to have this position.
                     let none = permazen::object::MAX_LIST_LEN;
                     position(key).map(|position| Read::AtPosition(position.unwrap_or(none)))
                 }

@@ -6,8 +6,8 @@ use super::parameters::Parameters;
 use crate::catalog::Catalog;
 use crate::syntax::{Statement, StatementKind};
 
-/// Looks up the names of a statement, and gives its values their encodings. Whether the index of `using`
-/// can be used is not looked at.
+/// Resolves the names of a statement, and gives its values their encodings. Whether the index of
+/// `using` can be used is not checked.
 pub(crate) fn resolve(
     statement: &Statement,
     catalog: &Catalog,

@@ -41,7 +41,7 @@ impl<T> Versions<T> {
         self.0.iter_mut().for_each(|(version, item)| set(item, *version));
     }
 
-    /// All of them, those of newer schemas first.
+    /// All of them, newer schemas first.
     pub(crate) fn newest_first(&self) -> Vec<(Version, &T)> {
         let mut items: Vec<_> = self.iter().collect();
         items.sort_by_key(|((object_type, schema), _)| (std::cmp::Reverse(*schema), *object_type));

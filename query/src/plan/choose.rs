@@ -147,8 +147,8 @@ impl Chooser<'_> {
         Ok(candidates)
     }
 
-    /// Of several indexes that belong together, those of schemas that have objects: only one index has an
-    /// order. All of them if no schema has any.
+    /// Of several indexes that belong together, the ones of schemas that have objects: only one
+    /// index has an order. All of them if no schema has any.
     fn with_objects<'i>(
         &self,
         indexes: &'i [IndexEntry],
@@ -250,8 +250,8 @@ fn is_composite(indexes: &[IndexEntry]) -> bool {
     indexes.iter().all(|index| index.kind == IndexKind::Composite)
 }
 
-/// The indexes of the type that can be used, with those together that belong together: those on fields of one
-/// name, and composite ones of one name that are on fields of the same names in the same order.
+/// The indexes of the type that can be used, in groups that belong together: indexes on fields of
+/// one name, and composite ones of one name that are on fields of the same names in the same order.
 fn indexes(query: &TypeQuery<'_>) -> Vec<Vec<IndexEntry>> {
     let indexes = query.entry.indexes().into_iter().filter(|index| match query.using {
         CheckedUsing::Any => true,

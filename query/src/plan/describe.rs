@@ -108,7 +108,7 @@ fn query_parts(plan: &QueryPlan, columns: Option<&[&CheckedPath]>) -> Vec<Node> 
             None
         }
     };
-    // Objects are looked at as the source gives them, or after their IDs are sorted.
+    // Objects are read in the order of the source, or after their IDs are sorted.
     let as_given =
         by_index || comes_by_id(&plan.source) || keys.is_some() && !repeats(&plan.source);
     // A scan keeps what is shown of small objects.

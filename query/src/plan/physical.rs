@@ -69,15 +69,15 @@ pub(crate) enum Source {
     Ids(Vec<ObjId>),
     /// All objects of a type.
     Type(TypeScan),
-    /// Those with entries in an index.
+    /// The objects with entries in an index.
     Index(IndexScan),
-    /// Those with entries in any of several indexes.
+    /// The objects with entries in any of several indexes.
     AnyOf(Vec<IndexScan>),
     /// Another set.
     Set(SetPlan),
 }
 
-/// All objects of a type, or those with an ID in a range.
+/// All objects of a type, or the ones with an ID in a range.
 #[derive(Debug, Clone)]
 pub(crate) struct TypeScan {
     /// The name of the type.
@@ -211,9 +211,9 @@ pub(crate) enum Ordering {
     ById,
     /// By ID, the greatest first. The source is all objects of a type.
     ByIdFromEnd,
-    /// As the index has them; then those that it lacks, by ID.
+    /// As the index has them; then the objects that it lacks, by ID.
     AsFound,
-    /// As the index has them, from its end if `reverse` is set; those with equal values by ID.
+    /// As the index has them, from its end if `reverse` is set; objects with equal values by ID.
     ByIndex { reverse: bool },
     /// They are sorted.
     Sorted(Vec<CheckedOrder>),

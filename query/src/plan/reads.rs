@@ -15,11 +15,11 @@ pub(crate) struct Reads {
     pub(crate) collections: bool,
     /// Whether all of it is read.
     pub(crate) whole: bool,
-    /// Whether other objects are read: those to which references lead.
+    /// Whether other objects are read, to which references lead.
     pub(crate) follows: bool,
 }
 
-/// Up to so many times a field is read by itself. Of an object of which more is needed, all pairs up to
+/// Up to this many fields, each is read by itself. If more of an object is needed, all pairs up to
 /// the last one are read.
 const ONE_BY_ONE: usize = 2;
 

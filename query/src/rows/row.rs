@@ -40,7 +40,7 @@ pub struct Column {
 }
 
 impl Column {
-    /// A column, for those who show rows of their own.
+    /// A column, for callers that show rows of their own.
     pub fn new(name: impl Into<String>, numeric: bool) -> Self {
         let name = name.into();
         Column { plain: name.clone(), name, numeric }

@@ -6,7 +6,7 @@ use permazen::encoding::{Encoding, long};
 use permazen::schema::{ResolvedField, ResolvedKind};
 
 use super::fail::Result;
-use super::reader::{Found, Reader};
+use super::reader::{Lookup, Reader};
 use super::subject::{Flow, Subject};
 use super::values::{Got, field_values, list_element, walk};
 use crate::check::{Access, CheckedPath, Read, What};
@@ -94,14 +94,14 @@ fn special_cell(
             name.map(|name| Cell::Text(Arc::clone(name)))
         }
         Special::Schema => match subject.version(reader)? {
-            Found::Of((_, schema)) => Some(Cell::Number(schema.get().into())),
-            Found::Damaged => {
+            Lookup::Of((_, schema)) => Some(Cell::Number(schema.get().into())),
+            Lookup::Damaged => {
                 if !is_own {
                     reader.note_damage();
                 }
                 Some(unknown_version(reader, subject)?)
             }
-            Found::Missing => None,
+            Lookup::Missing => None,
         },
     })
 }

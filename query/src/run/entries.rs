@@ -114,9 +114,9 @@ pub(crate) fn each_entry(
 /// How many objects with equal values are kept in memory while an index is read from its end.
 const GROUP: usize = 4096;
 
-/// Reads entries of an index from the end, but those with equal values in the order of their objects'
-/// IDs. Cost: as [`each_entry`]; if more than 4,096 objects have equal values, their entries are read
-/// twice, with two more seeks.
+/// Reads entries of an index from the end, but entries with equal values in the order of their
+/// objects' IDs. Cost: as [`each_entry`]; if more than 4,096 objects have equal values, their
+/// entries are read twice, with two more seeks.
 pub(crate) fn each_entry_from_end(
     reader: &Reader<'_>,
     shape: &EntryShape,

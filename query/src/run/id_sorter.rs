@@ -24,7 +24,7 @@ impl<'l> IdSorter<'l> {
         IdSorter { limits, ids: Vec::new(), sorted: 0, most: usize::MAX, more: None }
     }
 
-    /// Only so many of the first IDs are wanted.
+    /// Keeps only this many of the first IDs.
     pub(crate) fn keeping(mut self, most: Option<u64>) -> Self {
         self.most = most.and_then(|most| usize::try_from(most).ok()).unwrap_or(usize::MAX);
         self

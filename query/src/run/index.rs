@@ -10,7 +10,7 @@ use super::cells::{damaged, set_value};
 use super::entries::{Cutter, Entry};
 use super::fail::Result;
 use super::query::Query;
-use super::reader::{Found, Reader};
+use super::reader::{Lookup, Reader};
 use super::subject::{Flow, visit};
 use crate::check::{CheckedIndex, Matcher, ValueKind};
 use crate::plan::{EntryShape, Span, index_span};
@@ -133,8 +133,8 @@ fn of_several(
 ) -> Result<()> {
     let found = reader.find(entry.id)?;
     let key = index.map_keys.iter().find(|(_, versions)| match found {
-        Found::Of(version) => versions.contains(&version),
-        Found::Missing | Found::Damaged => false,
+        Lookup::Of(version) => versions.contains(&version),
+        Lookup::Missing | Lookup::Damaged => false,
     });
     match key {
         Some((encoding, _)) => set_value(reader, entry.suffix(), encoding, cell),

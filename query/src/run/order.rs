@@ -3,7 +3,7 @@
 use permazen::ObjId;
 
 use super::fail::Result;
-use super::reader::{Found, Reader};
+use super::reader::{Lookup, Reader};
 use super::subject::{Flow, Subject};
 use super::values::{Got, each_value};
 use crate::check::CheckedOrder;
@@ -58,7 +58,7 @@ pub(crate) const DAMAGED_OBJECT: &[u8] = &[0];
 /// Ends a record with what is known of its object, if that is at most `most` bytes.
 pub(crate) fn pack(subject: &Subject<'_>, most: usize, out: &mut Vec<u8>) {
     let start = out.len();
-    if subject.known_version() == Some(Found::Damaged) {
+    if subject.known_version() == Some(Lookup::Damaged) {
         out.extend_from_slice(DAMAGED_OBJECT);
     } else if most > 0 {
         subject.pack(most, out);

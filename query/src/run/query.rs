@@ -8,7 +8,7 @@ use super::fail::Result;
 use super::id_sorter::{IdSorter, SortedIds};
 use super::meets::meets;
 use super::order;
-use super::reader::{Found, Reader};
+use super::reader::{Lookup, Reader};
 use super::sets::{ObjectsOfType, Sets};
 use super::sort::Sorter;
 use super::subject::{Flow, Pairs, Subject};
@@ -20,7 +20,7 @@ use crate::plan::{
     IndexScan, Ordering, QueryPlan, Reads, Source, TypeScan, comes_by_id, reads, repeats,
 };
 
-/// Of an object that is sorted, so many bytes are kept at most.
+/// How many bytes of an object are kept at most while objects are sorted.
 const KEPT: usize = 256;
 
 /// Runs queries.
@@ -74,7 +74,7 @@ impl<'l> Loader<'l> {
         Loader { reads, wanted, filter, notes_damage: true, pairs: Pairs::default() }
     }
 
-    /// For objects that are looked at again.
+    /// For objects that are read again.
     fn without_notes(mut self) -> Self {
         self.notes_damage = false;
         self
@@ -94,7 +94,7 @@ impl<'l> Loader<'l> {
         let mut pairs = std::mem::take(&mut self.pairs);
         let found = load(reader, subject.id, &self.wanted, &mut pairs)?;
         let flow = match found {
-            Found::Missing => Flow::More,
+            Lookup::Missing => Flow::More,
             found => {
                 self.filtered(reader, &Subject::with_pairs(subject.id, found, &pairs), each)?
             }
@@ -113,7 +113,7 @@ impl<'l> Loader<'l> {
             Some(filter) if !meets(reader, filter, subject)? => Flow::More,
             _ => each(subject)?,
         };
-        if self.notes_damage && subject.known_version() == Some(Found::Damaged) {
+        if self.notes_damage && subject.known_version() == Some(Lookup::Damaged) {
             reader.note_damage();
         }
         Ok(flow)
@@ -198,7 +198,7 @@ impl<'r> Query<'r> {
         if comes_by_id(&plan.source) {
             return self.as_given(plan, needs, each);
         }
-        // What is found needs not be looked at, so the first IDs are those that are wanted.
+        // Without a filter, every object counts, so the first IDs are the ones that are wanted.
         let most = if plan.filter.is_none() { plan.limit } else { None };
         self.sorted_by_id(plan, most, needs, each)
     }
@@ -214,7 +214,7 @@ impl<'r> Query<'r> {
         let mut loader = Loader::new(self, plan.filter.as_ref(), needs, &[]);
         for object in ObjectsOfType::from_end(self.reader, of_type)? {
             let (id, schema) = object?;
-            let subject = Subject::found(id, Found::Of((of_type.object_type, schema)));
+            let subject = Subject::found(id, Lookup::Of((of_type.object_type, schema)));
             if loader.give(self.reader, &subject, each)?.is_break() {
                 return Ok(Flow::Enough);
             }
@@ -278,7 +278,7 @@ impl<'r> Query<'r> {
                 let mut loader = Loader::new(self, filter, needs, &[]);
                 for id in ids {
                     let subject = Subject::of(*id);
-                    if !loader.reads.in_one_go() && subject.version(self.reader)? == Found::Missing
+                    if !loader.reads.in_one_go() && subject.version(self.reader)? == Lookup::Missing
                     {
                         continue;
                     }
@@ -336,7 +336,7 @@ impl<'r> Query<'r> {
         }
         for object in ObjectsOfType::new(self.reader, of_type)? {
             let (id, schema) = object?;
-            let subject = Subject::found(id, Found::Of((of_type.object_type, schema)));
+            let subject = Subject::found(id, Lookup::Of((of_type.object_type, schema)));
             if loader.filtered(self.reader, &subject, each)?.is_break() {
                 return Ok(Flow::Enough);
             }
@@ -473,7 +473,7 @@ impl<'r> Query<'r> {
         };
         for object in ObjectsOfType::new(self.reader, &scan)? {
             let (id, schema) = object?;
-            let subject = Subject::found(id, Found::Of((index.object_type, schema)));
+            let subject = Subject::found(id, Lookup::Of((index.object_type, schema)));
             if loader.give(self.reader, &subject, each)?.is_break() {
                 return Ok(Flow::Enough);
             }

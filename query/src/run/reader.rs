@@ -26,7 +26,7 @@ pub(crate) struct Reader<'k> {
 
 /// What is stored under the ID of an object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Found {
+pub(crate) enum Lookup {
     /// There is no such object.
     Missing,
     /// The object's schema or type is not known.
@@ -76,18 +76,18 @@ impl<'k> Reader<'k> {
     }
 
     /// The version of an object. Cost: one get.
-    pub(crate) fn find(&self, id: ObjId) -> Result<Found> {
+    pub(crate) fn find(&self, id: ObjId) -> Result<Lookup> {
         self.look()?;
         let info = self.kv.get(id.as_bytes())?;
-        Ok(info.map_or(Found::Missing, |info| self.version_in(id.storage_id(), &info)))
+        Ok(info.map_or(Lookup::Missing, |info| self.version_in(id.storage_id(), &info)))
     }
 
     /// The version that the value of an object's own pair tells.
-    pub(crate) fn version_in(&self, object_type: StorageId, info: &[u8]) -> Found {
+    pub(crate) fn version_in(&self, object_type: StorageId, info: &[u8]) -> Lookup {
         let schema = layout::parse_object_info(info).ok().and_then(|at| self.bundle.schema(at));
         match schema.and_then(|schema| schema.type_by_storage_id(object_type)) {
-            Some(version) => Found::Of((object_type, version.schema)),
-            None => Found::Damaged,
+            Some(version) => Lookup::Of((object_type, version.schema)),
+            None => Lookup::Damaged,
         }
     }
 }

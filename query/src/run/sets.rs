@@ -8,7 +8,7 @@ use permazen::{ObjId, StorageId};
 use super::combined::{Combined, Ids};
 use super::fail::Result;
 use super::id_sorter::{IdSorter, SortedIds};
-use super::reader::{Found, Reader};
+use super::reader::{Lookup, Reader};
 use super::subject::{Flow, Subject, visit};
 use super::values::{Got, field_values};
 use crate::check::{CheckedStep, Way};
@@ -111,7 +111,7 @@ impl<'r> Sets<'r> {
                 Box::new(objects.map(|object| object.map(|(id, _)| id)))
             }
             SetPlan::Id(id) => {
-                let there = self.reader.find(*id)? != Found::Missing;
+                let there = self.reader.find(*id)? != Lookup::Missing;
                 Box::new(there.then_some(Ok(*id)).into_iter())
             }
             SetPlan::Query(plan) => Box::new((self.of_query)(plan)?),
@@ -142,7 +142,7 @@ impl<'r> Sets<'r> {
             match &step.way {
                 Way::Forward(hop) => {
                     let subject = Subject::of(id);
-                    let Found::Of(version) = subject.version(reader)? else { continue };
+                    let Lookup::Of(version) = subject.version(reader)? else { continue };
                     let Some(access) = hop.get(version) else { continue };
                     field_values(reader, &subject, access, &mut |got| {
                         if let Got::Value(bytes) = got
@@ -173,7 +173,7 @@ impl<'r> Sets<'r> {
         // References can lead to objects that do not exist.
         Ok(Box::new(ids.filter_map(move |id| match id {
             Ok(id) => match reader.find(id) {
-                Ok(Found::Missing) => None,
+                Ok(Lookup::Missing) => None,
                 Ok(_) => Some(Ok(id)),
                 Err(fail) => Some(Err(fail)),
             },

@@ -55,7 +55,7 @@ fn grown(wanted: usize, capacity: usize) -> usize {
     if wanted <= capacity { capacity } else { wanted.max(2 * capacity) }
 }
 
-/// The first records that were seen so far, if only so many are wanted.
+/// The first records that were seen so far, if only a number of them is wanted.
 struct First {
     most: usize,
     heap: BinaryHeap<Box<[u8]>>,

@@ -8,7 +8,7 @@ use permazen::schema::{ResolvedField, ResolvedKind, ResolvedType};
 use super::cells::{field, fill, unknown_version};
 use super::fail::Result;
 use super::query::{Needs, Query};
-use super::reader::Found;
+use super::reader::Lookup;
 use super::subject::{Flow, Subject};
 use crate::check::{Access, CheckedColumn, CheckedQuery, Read, Version};
 use crate::plan::QueryPlan;
@@ -94,7 +94,7 @@ impl Query<'_> {
         {
             object.type_name = Arc::clone(name);
         }
-        let Found::Of(version) = subject.version(self.reader)? else {
+        let Lookup::Of(version) = subject.version(self.reader)? else {
             object.schema = unknown_version(self.reader, subject)?;
             object.schema_id = None;
             object.fields.clear();

@@ -9,7 +9,7 @@ use permazen::schema::ResolvedField;
 use permazen::{ObjId, StorageId};
 
 use super::fail::{Fail, Result};
-use super::reader::{Found, Reader};
+use super::reader::{Lookup, Reader};
 
 /// Whether more is wanted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -36,7 +36,7 @@ pub(crate) type EachPair<'p> = dyn FnMut(&[u8], &[u8]) -> Result<Flow> + 'p;
 /// One object. What is not known of it yet is read when it is asked for.
 pub(crate) struct Subject<'a> {
     pub(crate) id: ObjId,
-    found: Cell<Option<Found>>,
+    found: Cell<Option<Lookup>>,
     known: Known<'a>,
 }
 
@@ -146,12 +146,12 @@ impl<'a> Subject<'a> {
     }
 
     /// An object in this version.
-    pub(crate) fn found(id: ObjId, found: Found) -> Self {
+    pub(crate) fn found(id: ObjId, found: Lookup) -> Self {
         Subject { id, found: Cell::new(Some(found)), known: Known::Nothing }
     }
 
     /// An object with all pairs of the fields that will be asked for.
-    pub(crate) fn with_pairs(id: ObjId, found: Found, pairs: &'a Pairs) -> Self {
+    pub(crate) fn with_pairs(id: ObjId, found: Lookup, pairs: &'a Pairs) -> Self {
         Subject { id, found: Cell::new(Some(found)), known: Known::Pairs(pairs) }
     }
 
@@ -164,7 +164,7 @@ impl<'a> Subject<'a> {
     /// is little.
     pub(crate) fn pack(&self, most: usize, out: &mut Vec<u8>) {
         let start = out.len();
-        if let (Known::Pairs(pairs), Some(Found::Of((_, schema)))) = (self.known, self.found.get())
+        if let (Known::Pairs(pairs), Some(Lookup::Of((_, schema)))) = (self.known, self.found.get())
             && pairs.pack(most, out)
         {
             out.extend(schema.get().to_le_bytes());
@@ -178,11 +178,11 @@ impl<'a> Subject<'a> {
         let (packed, schema) = packed.split_last_chunk()?;
         let schema = SchemaIndex::new(u32::from_le_bytes(*schema))?;
         pairs.unpack(packed)?;
-        Some(Subject::with_pairs(id, Found::Of((id.storage_id(), schema)), pairs))
+        Some(Subject::with_pairs(id, Lookup::Of((id.storage_id(), schema)), pairs))
     }
 
     /// Its version. Cost: one get, the first time.
-    pub(crate) fn version(&self, reader: &Reader<'_>) -> Result<Found> {
+    pub(crate) fn version(&self, reader: &Reader<'_>) -> Result<Lookup> {
         if let Some(found) = self.found.get() {
             return Ok(found);
         }
@@ -192,7 +192,7 @@ impl<'a> Subject<'a> {
     }
 
     /// Its version, if that is known.
-    pub(crate) fn known_version(&self) -> Option<Found> {
+    pub(crate) fn known_version(&self) -> Option<Lookup> {
         self.found.get()
     }
 

@@ -8,7 +8,7 @@ use permazen::layout;
 use permazen::schema::ResolvedKind;
 
 use super::fail::Result;
-use super::reader::{Found, Reader};
+use super::reader::{Lookup, Reader};
 use super::subject::{Flow, Subject};
 use crate::check::{Access, CheckedPath, Read};
 use crate::syntax::Special;
@@ -73,7 +73,7 @@ fn walk_with(
     met: Option<&mut Met>,
     leaf: &mut Leaf<'_>,
 ) -> Result<Flow> {
-    let damaged = subject.known_version() == Some(Found::Damaged);
+    let damaged = subject.known_version() == Some(Lookup::Damaged);
     match &path.always {
         // The version makes no difference.
         Some(access) if !damaged && path.hops.len() == 1 && path.special.is_none() => {
@@ -97,17 +97,17 @@ fn walk_from(
     let access = match (always, path.hops.get(at)) {
         (Some(access), _) if subject.known_version().is_none() => access,
         (_, Some(hop)) => match subject.version(reader)? {
-            Found::Of(version) => match hop.get(version) {
+            Lookup::Of(version) => match hop.get(version) {
                 Some(access) => access,
                 None => return Ok(Flow::More),
             },
-            Found::Missing | Found::Damaged => return Ok(Flow::More),
+            Lookup::Missing | Lookup::Damaged => return Ok(Flow::More),
         },
         // All references are followed: something is read of the object itself.
         (_, None) => {
             return match subject.version(reader)? {
-                Found::Missing => Ok(Flow::More),
-                Found::Damaged | Found::Of(_) => leaf(subject, None),
+                Lookup::Missing => Ok(Flow::More),
+                Lookup::Damaged | Lookup::Of(_) => leaf(subject, None),
             };
         }
     };
@@ -202,7 +202,8 @@ pub(crate) fn list_element<'b>(position: &[u8], element: &'b [u8]) -> Got<'b> {
     }
 }
 
-/// The values of a path, each with its kind. Those of an object to which several ways lead come once.
+/// The values of a path, each with its kind. If several ways lead to an object, its values come
+/// once.
 pub(crate) fn each_value(
     reader: &Reader<'_>,
     path: &CheckedPath,
@@ -239,12 +240,12 @@ fn special_value(
             value(&bytes)
         }
         Special::Schema => match subject.version(reader)? {
-            Found::Of((_, schema)) => {
+            Lookup::Of((_, schema)) => {
                 let mut bytes = Vec::new();
                 uint::write(schema.get(), &mut bytes);
                 value(&bytes)
             }
-            Found::Missing | Found::Damaged => Ok(Flow::More),
+            Lookup::Missing | Lookup::Damaged => Ok(Flow::More),
         },
     }
 }

@@ -7,12 +7,12 @@ use permazen::schema::ResolvedKind;
 use permazen::{ObjId, StorageId};
 
 use super::fail::Result;
-use super::reader::{Found, Reader};
+use super::reader::{Lookup, Reader};
 use super::subject::{Flow, Pairs, Subject, visit};
 use crate::catalog::Catalog;
 use crate::check::{CheckedCondition, CheckedPath, Version, Versions};
 
-/// After so many pairs that are not wanted, the next wanted one is sought.
+/// After this many pairs that are not wanted, the next wanted one is sought.
 const PASSED_BEFORE_SEEK: u32 = 16;
 
 /// The fields that are read of objects, for each version.
@@ -73,10 +73,10 @@ impl WantedFields {
         )
     }
 
-    fn of_version(&self, found: Found) -> &[Wanted] {
+    fn of_version(&self, found: Lookup) -> &[Wanted] {
         match found {
-            Found::Of(version) => self.0.get(version).map_or(&[], Vec::as_slice),
-            Found::Missing | Found::Damaged => &[],
+            Lookup::Of(version) => self.0.get(version).map_or(&[], Vec::as_slice),
+            Lookup::Missing | Lookup::Damaged => &[],
         }
     }
 }
@@ -94,7 +94,7 @@ fn add_paths<'c>(condition: &'c CheckedCondition, paths: &mut Vec<&'c CheckedPat
 /// The object whose pairs are being read.
 struct Current<'w> {
     id: ObjId,
-    found: Found,
+    found: Lookup,
     fields: &'w [Wanted],
     /// The first field whose pairs were not passed yet.
     at: usize,
@@ -144,7 +144,7 @@ pub(crate) fn load(
     id: ObjId,
     wanted: &WantedFields,
     pairs: &mut Pairs,
-) -> Result<Found> {
+) -> Result<Lookup> {
     pairs.clear();
     let mut current: Option<Current<'_>> = None;
     let end = prefix_end(id.as_bytes());
@@ -178,7 +178,7 @@ pub(crate) fn load(
         })?;
         match next {
             Some(next) => min = next,
-            None => return Ok(current.map_or(Found::Missing, |current| current.found)),
+            None => return Ok(current.map_or(Lookup::Missing, |current| current.found)),
         }
     }
 }

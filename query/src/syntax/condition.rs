@@ -26,7 +26,7 @@ pub enum ConditionKind {
     Within(Path, Range),
     /// `name in {"Ann", "Bob"}`
     OneOf(Path, Vec<Literal>),
-    /// A value is one of those in the set or list that a parameter has: `name in $names`.
+    /// A value is in the set or list that a parameter has: `name in $names`.
     OneOfParameter(Path, Literal),
     /// `tags has "x"`, also written `"x" in tags`.
     Has(Path, Literal),

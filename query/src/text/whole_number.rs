@@ -26,7 +26,7 @@ pub(crate) fn whole(number: &str, most: usize) -> Result<String, NotWhole> {
         return Ok("0".to_owned());
     }
     let kept = digits.trim_end_matches('0');
-    // An exponent of so many digits leaves no number that can be written.
+    // An exponent that has too many digits leaves no number that can be written.
     let Ok(exponent) = exponent.parse::<i64>() else {
         let is_small = exponent.starts_with('-');
         return Err(if is_small { NotWhole::Fraction } else { NotWhole::TooLong });

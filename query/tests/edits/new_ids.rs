@@ -25,7 +25,7 @@ fn a_replay_uses_the_same_ids() {
     assert_eq!(all(&on, &mut ids), first);
     on.tx.commit().unwrap();
 
-    // If somebody has them, others are drawn.
+    // If other objects have them, others are drawn.
     ids.begin_again();
     let on = world.begin();
     on.run(&format!("delete @{}", first[1]));

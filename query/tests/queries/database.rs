@@ -32,7 +32,7 @@ pub(crate) struct Answer {
     pub(crate) objects: Vec<ObjectRow>,
     pub(crate) ran: Ran,
     pub(crate) operations: Operations,
-    /// After so many rows no more are wanted.
+    /// After this many rows no more are wanted.
     pub(crate) most: Option<usize>,
 }
 

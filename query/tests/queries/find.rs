@@ -14,7 +14,7 @@ fn found(statement: &str) -> String {
     ids.join(" ")
 }
 
-/// Each condition on people, and whom it finds, with an index and without.
+/// Each condition on people, and the people that it finds, with an index and without.
 #[test]
 fn conditions() {
     let rows = [

@@ -28,7 +28,7 @@ fn a_sort_that_needs_files() {
     assert!(matches!(ask(&limits), Err(QueryError::Temporary(_))));
 }
 
-/// It is looked at every few hundred pairs.
+/// The flag is checked every few hundred pairs.
 #[test]
 fn a_statement_can_be_stopped() {
     let fixture = people();

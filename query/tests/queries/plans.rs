@@ -246,8 +246,8 @@ fn order(states: &[&str]) -> SchemaModel {
     SchemaModel::new().object_type(order)
 }
 
-/// Orders 01 to 04 of one schema, and 11 to 14 of another one that has one more state. Those with an even number
-/// are done. Each was opened at ten times the last digit of its number.
+/// Orders 01 to 04 of one schema, and 11 to 14 of another one that has one more state. Orders with
+/// an even number are done. Each was opened at ten times the last digit of its number.
 fn orders() -> Fixture {
     let fixture = Fixture::new();
     let models = [order(&["OPEN", "DONE"]), order(&["OPEN", "DONE", "LOST"])];

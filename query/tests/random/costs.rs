@@ -15,7 +15,7 @@ struct Most {
     gets: u64,
     seeks: u64,
     steps: u64,
-    /// How many objects are looked at.
+    /// How many objects are read.
     objects: u64,
 }
 
@@ -137,7 +137,7 @@ fn entries(run: &Run<'_>, part: &Value) -> u64 {
     rows.0.len() as u64
 }
 
-/// How many pairs so many objects of a type have at most.
+/// How many pairs this many objects of a type have at most.
 fn pairs(world: &World, of: usize, objects: u64) -> u64 {
     let count = |data: &Data| match data {
         Data::Simple(_) | Data::Counter(_) => 1,
@@ -148,7 +148,7 @@ fn pairs(world: &World, of: usize, objects: u64) -> u64 {
     let mut counts: Vec<usize> =
         of_type.map(|object| 1 + object.fields.values().map(count).sum::<usize>()).collect();
     counts.sort_unstable_by(|one, other| other.cmp(one));
-    // What comes after an object can be looked at.
+    // The pair after an object can be read too.
     let taken = usize::try_from(objects).unwrap_or(usize::MAX);
     counts.into_iter().take(taken).map(|count| count as u64 + 1).sum()
 }

@@ -7,8 +7,8 @@ use permazen::encoding::{Encoding, EncodingKind, Primitive, Value, ids};
 use crate::syntax::{Literal, LiteralKind};
 use crate::text::encoded;
 
-/// A place among the encoded values of a type.
-pub(super) enum Place {
+/// A position among the encoded values of a type.
+pub(super) enum ValuePosition {
     /// At this value.
     At(Vec<u8>),
     /// Just before this value.
@@ -21,16 +21,16 @@ pub(super) enum Place {
     Last,
 }
 
-impl Place {
+impl ValuePosition {
     /// Where the values begin that are greater than this, or also equal if `with` is set. `None` if there are
     /// none.
     pub(super) fn lower(self, with: bool) -> Option<Bound<Vec<u8>>> {
         match self {
-            Place::At(value) if !with => Some(Bound::Excluded(value)),
-            Place::At(value) | Place::Before(value) => Some(Bound::Included(value)),
-            Place::After(value) => Some(Bound::Excluded(value)),
-            Place::First => Some(Bound::Unbounded),
-            Place::Last => None,
+            ValuePosition::At(value) if !with => Some(Bound::Excluded(value)),
+            ValuePosition::At(value) | ValuePosition::Before(value) => Some(Bound::Included(value)),
+            ValuePosition::After(value) => Some(Bound::Excluded(value)),
+            ValuePosition::First => Some(Bound::Unbounded),
+            ValuePosition::Last => None,
         }
     }
 
@@ -38,19 +38,19 @@ impl Place {
     /// end that are not null. `None` if there are none.
     pub(super) fn upper(self, with: bool, end: Bound<Vec<u8>>) -> Option<Bound<Vec<u8>>> {
         match self {
-            Place::At(value) if with => Some(Bound::Included(value)),
-            Place::At(value) | Place::Before(value) => Some(Bound::Excluded(value)),
-            Place::After(value) => Some(Bound::Included(value)),
-            Place::First => None,
-            Place::Last => Some(end),
+            ValuePosition::At(value) if with => Some(Bound::Included(value)),
+            ValuePosition::At(value) | ValuePosition::Before(value) => Some(Bound::Excluded(value)),
+            ValuePosition::After(value) => Some(Bound::Included(value)),
+            ValuePosition::First => None,
+            ValuePosition::Last => Some(end),
         }
     }
 }
 
-/// The place of a number, as written, among the values of a type of numbers. `None` if it is another type.
-pub(super) fn place(number: &str, encoding: &dyn Encoding) -> Option<Place> {
+/// The position of a number, as written, among the values of a type of numbers. `None` if it is another type.
+pub(super) fn value_position(number: &str, encoding: &dyn Encoding) -> Option<ValuePosition> {
     match encoding.kind() {
-        EncodingKind::NullSafe(inner) => place(number, &**inner),
+        EncodingKind::NullSafe(inner) => value_position(number, &**inner),
         EncodingKind::Primitive(primitive) | EncodingKind::Wrapper(primitive) => match primitive {
             Primitive::Byte | Primitive::Short | Primitive::Int | Primitive::Long => {
                 Some(among_whole(number, encoding))
@@ -66,7 +66,7 @@ pub(super) fn place(number: &str, encoding: &dyn Encoding) -> Option<Place> {
 }
 
 /// Infinity is greater than any number that is written with digits.
-fn among_floats(number: &str, encoding: &dyn Encoding) -> Option<Place> {
+fn among_floats(number: &str, encoding: &dyn Encoding) -> Option<ValuePosition> {
     let value = encoding.from_text(number).ok()?;
     let double = match value {
         Value::Float(float) => f64::from(float),
@@ -75,23 +75,23 @@ fn among_floats(number: &str, encoding: &dyn Encoding) -> Option<Place> {
     };
     let bytes = encoding.encode_all(&value).ok()?;
     Some(match double {
-        f64::INFINITY => Place::Before(bytes),
-        f64::NEG_INFINITY => Place::After(bytes),
-        _ => Place::At(bytes),
+        f64::INFINITY => ValuePosition::Before(bytes),
+        f64::NEG_INFINITY => ValuePosition::After(bytes),
+        _ => ValuePosition::At(bytes),
     })
 }
 
-fn among_whole(number: &str, encoding: &dyn Encoding) -> Place {
+fn among_whole(number: &str, encoding: &dyn Encoding) -> ValuePosition {
     let is_negative = number.starts_with('-');
-    let outside = if is_negative { Place::First } else { Place::Last };
+    let outside = if is_negative { ValuePosition::First } else { ValuePosition::Last };
     let Some((digits, has_rest)) = without_fraction(number) else { return outside };
     let sign = if is_negative { "-" } else { "" };
     let literal = Literal::of(LiteralKind::Number(format!("{sign}{digits}")));
     match encoded(&literal, encoding) {
         Err(_) => outside,
-        Ok(value) if !has_rest => Place::At(value),
-        Ok(value) if is_negative => Place::Before(value),
-        Ok(value) => Place::After(value),
+        Ok(value) if !has_rest => ValuePosition::At(value),
+        Ok(value) if is_negative => ValuePosition::Before(value),
+        Ok(value) => ValuePosition::After(value),
     }
 }
 
