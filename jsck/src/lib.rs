@@ -158,7 +158,7 @@ pub struct Report {
     /// pairs except user meta-data (`00ff…`) and keys from `ff` up, which are not checked.
     pub pairs: u64,
     /// How often pairs were read in a scan: the pairs of objects twice, and all pairs once more
-    /// where indexes are damaged. Pairs that are looked up one by one are not counted.
+    /// where indexes are damaged. Pairs that are read one by one are not counted.
     pub reads: u64,
     /// How many objects the check has found.
     pub objects: u64,

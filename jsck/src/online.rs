@@ -47,7 +47,7 @@ pub struct Slice {
     /// How many pairs were checked, each counted once. The pairs of the meta-data are counted in
     /// the first slice.
     pub pairs: u64,
-    /// How often pairs were read in a scan. Pairs that are looked up one by one are not counted.
+    /// How often pairs were read in a scan. Pairs that are read one by one are not counted.
     pub reads: u64,
     /// How many objects were checked.
     pub objects: u64,

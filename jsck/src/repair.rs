@@ -57,7 +57,8 @@ pub enum Intent<'c> {
 ///
 /// Everything happens in the caller's transaction: commit it to keep the result. If
 /// [`Options::stop`] ends a pass early, that pass changes nothing, and the report of what is left
-/// is not complete. With [`Options::max_findings`], one pass repairs so many findings, and the
+/// is not complete. With [`Options::max_findings`], one pass repairs at most that many findings,
+/// and the
 /// moves of pairs that these cause. What is left is then counted without a limit.
 ///
 /// Memory is bounded as for a check. In addition, the transaction may keep what it changes.

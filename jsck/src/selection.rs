@@ -7,7 +7,7 @@ use permazen::{ObjId, StorageId};
 
 use crate::{Error, Options, Result};
 
-/// The objects to check: all, or those of some types, in a range of object IDs, in a sample.
+/// The objects to check: all, or the objects of some types, in a range of object IDs, in a sample.
 #[derive(Debug, Clone)]
 pub(crate) struct Selection {
     types: BTreeSet<StorageId>,

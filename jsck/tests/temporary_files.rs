@@ -14,7 +14,7 @@ use support::{STALE_ENTRY, bytes, data};
 fn the_error_names_the_directory_and_what_decides_it() {
     let dir = tempfile::tempdir().expect("a directory");
     let missing = dir.path().join("missing");
-    tempfile::env::override_temp_dir(&missing).expect("nobody else sets it");
+    tempfile::env::override_temp_dir(&missing).expect("nothing else sets it");
     let store = MemoryStore::new();
     let mut kv = store.begin(&TxOptions::writing()).expect("begin");
     xml::load(&mut *kv, std::fs::File::open(data("reference/R.kv.xml")).expect("data"))

@@ -1,5 +1,5 @@
-//! Findings about index entries. They are the same whether all entries are merged with those that
-//! the objects require, or each one is looked up.
+//! Findings about index entries. They are the same whether all entries are merged with the entries
+//! that the objects require, or each entry is read by itself.
 
 use permazen::ObjId;
 use permazen::encoding::{Reader, uint};

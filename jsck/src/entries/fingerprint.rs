@@ -117,7 +117,7 @@ impl Differences {
     }
 }
 
-/// A hash with a key that nobody can know, so nobody can make entries with the same hash.
+/// A hash with a secret key, so that entries with the same hash cannot be made on purpose.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct EntryHash(RandomState);
 
@@ -159,7 +159,7 @@ mod tests {
         let differences = all.differences(&less).expect("one is missing");
         assert!(differences.includes(&entries[77]));
         let others = entries.iter().filter(|entry| differences.includes(&entry[..])).count();
-        assert!(others < 200, "{others} of 20000 have to be looked at for one");
+        assert!(others < 200, "{others} of 20000 have to be read for one");
         halves.suspect(&entries[5]);
         assert!(all.differences(&halves).expect("suspect").includes(&entries[5]));
     }

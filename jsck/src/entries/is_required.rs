@@ -10,7 +10,7 @@ use permazen::schema::{ResolvedField, ResolvedKind, ResolvedType, SubFieldRole};
 use crate::Progress;
 use crate::entries::entry_findings::{Judge, Kind};
 use crate::entries::required::RequiredEntries;
-use crate::objects::content::{Content, Elements, Place};
+use crate::objects::content::{Content, ContentPair, Elements};
 use crate::objects::info::Meta;
 use crate::report::finding::Finding;
 use crate::report::output::{Checked, Output};
@@ -73,14 +73,14 @@ impl Judge<'_> {
             return Ok(tail.is_empty() && value.is_some_and(|value| value == values));
         };
         let Some(parent_field) = object_type.field(&parent.name) else { return Ok(false) };
-        let place = match parent.role {
+        let pair_tail = match parent.role {
             SubFieldRole::SetElement | SubFieldRole::MapKey => values,
             SubFieldRole::ListElement | SubFieldRole::MapValue => tail,
         };
-        self.collection_requires(id, object_type, parent_field, place, key)
+        self.collection_requires(id, object_type, parent_field, pair_tail, key)
     }
 
-    /// Whether the pair at a place of a collection requires an entry.
+    /// Whether a pair of a collection requires an entry.
     fn collection_requires(
         &self,
         id: ObjId,
@@ -91,14 +91,14 @@ impl Judge<'_> {
     ) -> Checked<bool> {
         let key = content_key(id, field.storage_id, tail);
         let Some(value) = self.kv.get(&key)? else { return Ok(false) };
-        let place = Place { id, object_type, field, key: &key, tail, value: &value };
+        let pair = ContentPair { id, object_type, field, key: &key, tail, value: &value };
         let mut wanted = Wanted { entry, found: false };
         self.aside(&mut wanted, |content| match &field.kind {
-            ResolvedKind::Set { element } => content.set_element(&place, element),
-            ResolvedKind::Map { key, value } => content.map_entry(&place, key, value),
+            ResolvedKind::Set { element } => content.set_element(&pair, element),
+            ResolvedKind::Map { key, value } => content.map_entry(&pair, key, value),
             ResolvedKind::List { element } => match parse_list_position(tail) {
                 Ok(position) => {
-                    content.list_element(&place, element, &mut Elements::before(position))
+                    content.list_element(&pair, element, &mut Elements::before(position))
                 }
                 Err(_) => Ok(()),
             },
@@ -117,9 +117,9 @@ impl Judge<'_> {
         let Some(simple) = field.simple() else { return Ok(None) };
         let key = field_key(id, &field.key);
         if let Some(value) = self.kv.get(&key)? {
-            let place = Place { id, object_type, field, key: &key, tail: &[], value: &value };
+            let pair = ContentPair { id, object_type, field, key: &key, tail: &[], value: &value };
             let mut none = Wanted { entry: &[], found: false };
-            let usable = self.aside(&mut none, |content| content.simple(&place, simple))?;
+            let usable = self.aside(&mut none, |content| content.simple(&pair, simple))?;
             if let Some(usable) = usable.filter(|usable| !usable.is_empty()) {
                 return Ok(Some(usable.into_owned()));
             }

@@ -14,7 +14,7 @@ use crate::report::finding::{Class, Finding};
 use crate::report::output::{Checked, Output};
 
 /// One pair of an object's content.
-pub(crate) struct Place<'p> {
+pub(crate) struct ContentPair<'p> {
     pub(crate) id: ObjId,
     pub(crate) object_type: &'p ResolvedType,
     pub(crate) field: &'p ResolvedField,
@@ -25,7 +25,7 @@ pub(crate) struct Place<'p> {
     pub(crate) value: &'p [u8],
 }
 
-impl Place<'_> {
+impl ContentPair<'_> {
     fn finding(&self, class: Class, detail: impl Into<String>) -> Finding {
         self.finding_in(self.field, class, detail)
     }
@@ -74,7 +74,7 @@ pub(crate) struct Elements {
 }
 
 impl Elements {
-    /// As after so many elements under their right positions.
+    /// The state after this many elements at their right positions.
     pub(crate) fn before(count: u32) -> Self {
         Elements { count, moved: false }
     }
@@ -92,28 +92,28 @@ impl Content<'_, '_> {
     /// The bytes to use as the value of a simple field; `None` for the default value.
     pub(crate) fn simple<'v>(
         &mut self,
-        place: &Place<'v>,
+        pair: &ContentPair<'v>,
         simple: &ResolvedSimple,
     ) -> Checked<Option<Cow<'v, [u8]>>> {
-        if !place.tail.is_empty() {
+        if !pair.tail.is_empty() {
             self.out
-                .report(place.finding(Class::TrailingGarbage, "bytes follow the field's key"))?;
+                .report(pair.finding(Class::TrailingGarbage, "bytes follow the field's key"))?;
             return Ok(None);
         }
-        if simple.is_default(place.value) {
+        if simple.is_default(pair.value) {
             self.out.report(
-                place.finding(Class::DefaultValueStored, "the default value is never stored"),
+                pair.finding(Class::DefaultValueStored, "the default value is never stored"),
             )?;
             return Ok(None);
         }
-        match self.judge(place, place.field, simple, place.value, Class::UndecodableValue)? {
-            Judged::Good => Ok(Some(Cow::Borrowed(place.value))),
+        match self.judge(pair, pair.field, simple, pair.value, Class::UndecodableValue)? {
+            Judged::Good => Ok(Some(Cow::Borrowed(pair.value))),
             Judged::Bad(class, detail) => {
-                self.out.report(place.finding(class, detail))?;
+                self.out.report(pair.finding(class, detail))?;
                 Ok(None)
             }
             Judged::Rewrite(canonical) => {
-                let finding = place.not_canonical(place.field, "value");
+                let finding = pair.not_canonical(pair.field, "value");
                 // The canonical form is the default value, which is never stored: the pair is
                 // removed.
                 if simple.is_default(&canonical) {
@@ -126,14 +126,14 @@ impl Content<'_, '_> {
         }
     }
 
-    pub(crate) fn counter(&mut self, place: &Place<'_>) -> Checked {
-        if !place.tail.is_empty() {
+    pub(crate) fn counter(&mut self, pair: &ContentPair<'_>) -> Checked {
+        if !pair.tail.is_empty() {
             return self
                 .out
-                .report(place.finding(Class::TrailingGarbage, "bytes follow the counter's key"));
+                .report(pair.finding(Class::TrailingGarbage, "bytes follow the counter's key"));
         }
-        if let Err(e) = self.kv.decode_counter(place.value) {
-            return self.out.report(place.finding(
+        if let Err(e) = self.kv.decode_counter(pair.value) {
+            return self.out.report(pair.finding(
                 Class::BadCounterValue,
                 format!("{e}; without the pair the counter reads zero"),
             ));
@@ -141,72 +141,76 @@ impl Content<'_, '_> {
         Ok(())
     }
 
-    pub(crate) fn set_element(&mut self, place: &Place<'_>, element: &ResolvedField) -> Checked {
+    pub(crate) fn set_element(
+        &mut self,
+        pair: &ContentPair<'_>,
+        element: &ResolvedField,
+    ) -> Checked {
         let Some(simple) = element.simple() else { return Ok(()) };
-        match self.judge(place, element, simple, place.tail, Class::UndecodableElement)? {
-            Judged::Bad(class, detail) => self.out.report(place.finding_in(element, class, detail)),
+        match self.judge(pair, element, simple, pair.tail, Class::UndecodableElement)? {
+            Judged::Bad(class, detail) => self.out.report(pair.finding_in(element, class, detail)),
             Judged::Rewrite(canonical) => {
-                let key = place.with_tail(&canonical);
+                let key = pair.with_tail(&canonical);
                 // If the pair does not move, it is removed, and requires no entry.
-                if !self.rewrite_key(place, element, key, &[])? {
+                if !self.rewrite_key(pair, element, key, &[])? {
                     return Ok(());
                 }
-                self.call_for(element, &canonical, place.id, &[])
+                self.call_for(element, &canonical, pair.id, &[])
             }
             Judged::Good => {
-                if !place.value.is_empty() {
-                    let finding = place.finding_in(
+                if !pair.value.is_empty() {
+                    let finding = pair.finding_in(
                         element,
                         Class::NonEmptyElementValue,
                         "the value of a set element's pair is always empty",
                     );
                     self.out.report(finding.put(&[]))?;
                 }
-                self.call_for(element, place.tail, place.id, &[])
+                self.call_for(element, pair.tail, pair.id, &[])
             }
         }
     }
 
     pub(crate) fn list_element(
         &mut self,
-        place: &Place<'_>,
+        pair: &ContentPair<'_>,
         element: &ResolvedField,
         so_far: &mut Elements,
     ) -> Checked {
         let Some(simple) = element.simple() else { return Ok(()) };
-        let mut reader = Reader::new(place.tail);
+        let mut reader = Reader::new(pair.tail);
         let found =
             match uint::read(&mut reader) {
                 Err(e) => {
-                    return self.out.report(place.finding(
+                    return self.out.report(pair.finding(
                         Class::BadListIndex,
                         format!("the list index cannot be read: {e}"),
                     ));
                 }
                 Ok(_) if !reader.is_empty() => {
                     return self.out.report(
-                        place.finding(Class::TrailingGarbage, "bytes follow the list index"),
+                        pair.finding(Class::TrailingGarbage, "bytes follow the list index"),
                     );
                 }
                 Ok(found) => found,
             };
         let value =
-            match self.judge(place, element, simple, place.value, Class::UndecodableElement)? {
+            match self.judge(pair, element, simple, pair.value, Class::UndecodableElement)? {
                 Judged::Bad(class, detail) => {
-                    return self.out.report(place.finding_in(element, class, detail));
+                    return self.out.report(pair.finding_in(element, class, detail));
                 }
                 Judged::Rewrite(canonical) => {
-                    self.out.report(place.not_canonical(element, "value").put(&canonical))?;
+                    self.out.report(pair.not_canonical(element, "value").put(&canonical))?;
                     Cow::Owned(canonical)
                 }
-                Judged::Good => Cow::Borrowed(place.value),
+                Judged::Good => Cow::Borrowed(pair.value),
             };
         let index = list_position(so_far.count);
-        let moved = place.tail != index;
+        let moved = pair.tail != index;
         if moved {
-            self.renumber(place, element, so_far, found, &index, &value)?;
+            self.renumber(pair, element, so_far, found, &index, &value)?;
         }
-        self.call_for(element, &value, place.id, &index)?;
+        self.call_for(element, &value, pair.id, &index)?;
         *so_far = Elements { count: so_far.count + 1, moved };
         Ok(())
     }
@@ -214,7 +218,7 @@ impl Content<'_, '_> {
     /// Reports that an element has to move to another position, and notes the move.
     fn renumber(
         &mut self,
-        place: &Place<'_>,
+        pair: &ContentPair<'_>,
         element: &ResolvedField,
         so_far: &Elements,
         found: u32,
@@ -222,22 +226,22 @@ impl Content<'_, '_> {
         value: &[u8],
     ) -> Checked {
         let count = so_far.count;
-        let new_key = place.with_tail(index);
+        let new_key = pair.with_tail(index);
         // An earlier element has moved to this key, so the pair there stays: only the new pair is
         // added.
-        if found < count && place.tail == list_position(found) {
-            self.out.move_to(place.key, new_key, value)?;
+        if found < count && pair.tail == list_position(found) {
+            self.out.move_to(pair.key, new_key, value)?;
             return Ok(());
         }
-        let too_long = place.tail != list_position(found);
-        let class = if too_long || self.is_stray(place, element, so_far, found, value)? {
+        let too_long = pair.tail != list_position(found);
+        let class = if too_long || self.is_stray(pair, element, so_far, found, value)? {
             Class::BadListIndex
         } else {
             Class::ListGap
         };
         let longer = if too_long { ", written longer than necessary," } else { "" };
         let detail = format!("list index {found}{longer} where {count} is next");
-        let finding = place.finding(class, detail);
+        let finding = pair.finding(class, detail);
         self.out.report_move(finding, new_key, value)
     }
 
@@ -247,7 +251,7 @@ impl Content<'_, '_> {
     /// position.
     fn is_stray(
         &self,
-        place: &Place<'_>,
+        pair: &ContentPair<'_>,
         element: &ResolvedField,
         so_far: &Elements,
         found: u32,
@@ -257,17 +261,17 @@ impl Content<'_, '_> {
         if !several || so_far.count == 0 || so_far.moved {
             return Ok(false);
         }
-        let after = [place.key, &[0]].concat();
-        if self.kv.at_least(&after, prefix_end(&place.with_tail(&[])).as_deref())?.is_some() {
+        let after = [pair.key, &[0]].concat();
+        if self.kv.at_least(&after, prefix_end(&pair.with_tail(&[])).as_deref())?.is_some() {
             return Ok(false);
         }
-        let entry = index_key(&element.key, value, place.id, place.tail);
+        let entry = index_key(&element.key, value, pair.id, pair.tail);
         Ok(!element.is_indexed() || self.kv.get(&entry)?.is_none())
     }
 
     pub(crate) fn map_entry(
         &mut self,
-        place: &Place<'_>,
+        pair: &ContentPair<'_>,
         key: &ResolvedField,
         value: &ResolvedField,
     ) -> Checked {
@@ -275,35 +279,35 @@ impl Content<'_, '_> {
             return Ok(());
         };
         let mut canonical = [None, None];
-        let parts = [(key, simple_key, place.tail), (value, simple_value, place.value)];
+        let parts = [(key, simple_key, pair.tail), (value, simple_value, pair.value)];
         for (new, (field, simple, bytes)) in canonical.iter_mut().zip(parts) {
-            match self.judge(place, field, simple, bytes, Class::UndecodableElement)? {
+            match self.judge(pair, field, simple, bytes, Class::UndecodableElement)? {
                 Judged::Bad(class, detail) => {
-                    return self.out.report(place.finding_in(field, class, detail));
+                    return self.out.report(pair.finding_in(field, class, detail));
                 }
                 Judged::Rewrite(canonical) => *new = Some(canonical),
                 Judged::Good => {}
             }
         }
         let [new_key, new_value] = canonical;
-        let entry_value = new_value.as_deref().unwrap_or(place.value);
+        let entry_value = new_value.as_deref().unwrap_or(pair.value);
         let entry_key = match &new_key {
             Some(canonical) => {
-                let moved = place.with_tail(canonical);
-                if !self.rewrite_key(place, key, moved, entry_value)? {
+                let moved = pair.with_tail(canonical);
+                if !self.rewrite_key(pair, key, moved, entry_value)? {
                     return Ok(());
                 }
                 &canonical[..]
             }
             None => {
                 if let Some(canonical) = &new_value {
-                    self.out.report(place.not_canonical(value, "value").put(canonical))?;
+                    self.out.report(pair.not_canonical(value, "value").put(canonical))?;
                 }
-                place.tail
+                pair.tail
             }
         };
-        self.call_for(key, entry_key, place.id, &[])?;
-        self.call_for(value, entry_value, place.id, entry_key)
+        self.call_for(key, entry_key, pair.id, &[])?;
+        self.call_for(value, entry_value, pair.id, entry_key)
     }
 
     /// Moves a pair whose key is not in its canonical form to the canonical key. If there is a pair
@@ -311,12 +315,12 @@ impl Content<'_, '_> {
     /// Returns whether it moved.
     fn rewrite_key(
         &mut self,
-        place: &Place<'_>,
+        pair: &ContentPair<'_>,
         field: &ResolvedField,
         key: Vec<u8>,
         value: &[u8],
     ) -> Checked<bool> {
-        let finding = place.not_canonical(field, "key");
+        let finding = pair.not_canonical(field, "key");
         let free = !self.out.taken.contains(&key) && self.kv.get(&key)?.is_none();
         if free {
             self.out.report_move(finding, key, value)?;
@@ -343,7 +347,7 @@ impl Content<'_, '_> {
 
     fn judge(
         &mut self,
-        place: &Place<'_>,
+        pair: &ContentPair<'_>,
         field: &ResolvedField,
         simple: &ResolvedSimple,
         bytes: &[u8],
@@ -394,7 +398,7 @@ impl Content<'_, '_> {
         }
         if !reference.allows(target.storage_id()) {
             let detail = format!("refers to object {target}, whose type the field does not allow");
-            let finding = place.finding_in(field, Class::DisallowedReference, detail);
+            let finding = pair.finding_in(field, Class::DisallowedReference, detail);
             self.out.report(finding.unrepairable())?;
         }
         Ok(Judged::Good)

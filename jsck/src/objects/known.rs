@@ -1,8 +1,8 @@
 //! Which objects exist.
 //!
 //! An object exists if its meta-data says so. Only that decides, whatever its fields look like.
-//! References and index entries are judged by it. Of the types that references need it is found out first; of others
-//! it is looked up where something is wrong.
+//! References and index entries are judged by it. The existence of objects to which references may
+//! lead is found out first; that of other objects is read from the store where something is wrong.
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -19,7 +19,7 @@ use crate::running::workers::{Readers, visit};
 /// The objects that exist, by their object IDs as numbers.
 #[derive(Debug, Default)]
 pub(crate) struct Known {
-    /// The types whose objects are known here. Of others, existence is looked up in the store.
+    /// The types whose objects are known here. For other types, the store is read.
     types: BTreeSet<StorageId>,
     /// In ascending order.
     chunks: Vec<Chunk>,
@@ -36,8 +36,8 @@ pub(crate) fn referents(bundle: &SchemaBundle) -> BTreeSet<StorageId> {
     union(allowed, || bundle.type_ids().collect())
 }
 
-/// All that is allowed somewhere. Where nothing is named, everything is; then the rest is not looked at, because it can
-/// add nothing.
+/// All that is allowed somewhere. Where one reference allows everything, the union is everything,
+/// and the rest is not read.
 fn union<T: Ord>(
     allowed: impl Iterator<Item = Option<impl Iterator<Item = T>>>,
     everything: impl FnOnce() -> BTreeSet<T>,
@@ -52,7 +52,7 @@ fn union<T: Ord>(
     union
 }
 
-/// How many object IDs are kept in memory; with more objects, existence is looked up in the store.
+/// How many object IDs are kept in memory; with more objects, the store is read.
 const KEPT: usize = 12 << 20;
 
 impl Known {
@@ -175,7 +175,8 @@ mod tests {
 
     use super::{Chunk, union};
 
-    /// With so many references to objects of any type, as many types are collected once, not once for each.
+    /// Many references may lead to objects of any type: the types are still collected once, not
+    /// once for each.
     #[test]
     fn references_to_all_types_cost_no_more_than_one() {
         let (looked_at, collected) = (Cell::new(0), Cell::new(0));

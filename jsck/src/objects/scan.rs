@@ -11,7 +11,7 @@ use permazen::schema::{ResolvedField, ResolvedKind, ResolvedType, SchemaBundle};
 use permazen::{ObjId, StorageId};
 
 use crate::entries::required::RequiredEntries;
-use crate::objects::content::{Content, Elements, Place};
+use crate::objects::content::{Content, ContentPair, Elements};
 use crate::objects::info::{Meta, MetaFlaw, MetaReader};
 use crate::objects::known::Known;
 use crate::report::finding::{Class, Finding};
@@ -203,7 +203,7 @@ impl<'a> ObjectScan<'a, '_, '_> {
             );
         };
         let Some(field) = object_type.fields.get(position) else { return Ok(()) };
-        let place = Place { id, object_type, field, key, tail, value };
+        let pair = ContentPair { id, object_type, field, key, tail, value };
         let mut content = Content {
             kv: self.kv,
             bundle: self.bundle,
@@ -214,7 +214,7 @@ impl<'a> ObjectScan<'a, '_, '_> {
         };
         match &field.kind {
             ResolvedKind::Simple(simple) => {
-                if let Some(usable) = content.simple(&place, simple)?
+                if let Some(usable) = content.simple(&pair, simple)?
                     && has_index(field)
                     && let Some(slot) = object.values.get_mut(position)
                 {
@@ -223,12 +223,12 @@ impl<'a> ObjectScan<'a, '_, '_> {
                 }
                 Ok(())
             }
-            ResolvedKind::Counter => content.counter(&place),
-            ResolvedKind::Set { element } => content.set_element(&place, element),
+            ResolvedKind::Counter => content.counter(&pair),
+            ResolvedKind::Set { element } => content.set_element(&pair, element),
             ResolvedKind::List { element } => {
-                content.list_element(&place, element, object.list(position))
+                content.list_element(&pair, element, object.list(position))
             }
-            ResolvedKind::Map { key, value } => content.map_entry(&place, key, value),
+            ResolvedKind::Map { key, value } => content.map_entry(&pair, key, value),
         }
     }
 

@@ -81,7 +81,7 @@ pub struct CheckArgs {
     /// Do not check the structure of the store below
     #[arg(long)]
     pub(super) no_store_check: bool,
-    /// Also show values in full and what is being looked at
+    /// Also show values in full and what is being checked
     #[arg(long, short)]
     pub verbose: bool,
     /// Report schemas no object uses, and remove them when repairing

@@ -78,7 +78,7 @@ impl<'w, 'o> Watch<'w, 'o> {
 
     fn finding(&self, finding: &Finding) {
         self.bar.suspend(|| self.output.borrow_mut().finding(finding));
-        // Nobody sees the rest of the report: stop, and repair nothing unseen.
+        // The rest of the report cannot be printed: stop, and repair nothing unseen.
         if let Some(stop) = self.options.stop.as_ref().filter(|_| self.terminal.is_broken()) {
             stop.store(true, Ordering::Relaxed);
         }
@@ -99,8 +99,8 @@ pub(super) struct Files {
 }
 
 impl Files {
-    /// The paths of the files. Makes sure first that they can be written, and that there is somebody
-    /// to ask, if a question will be asked: otherwise the user would wait for a check in vain.
+    /// The paths of the files. Makes sure first that they can be written, and that a user can
+    /// answer if a question will be asked: otherwise the user would wait for a check in vain.
     pub(super) fn of(args: &CheckArgs, database: &Path, host: &dyn Host) -> Result<Files, Failure> {
         if args.asks() && !host.can_ask() {
             return Err(
@@ -233,7 +233,8 @@ impl Repair<'_, '_> {
             }
             let mut kv = self.database.begin_writing(self.terminal)?;
             if version.is_none() || kv.version() != version {
-                // Nobody else can write now: what this check shows stays true until the commit. All
+                // No other program can write now: what this check shows stays true until the
+                // commit. All
                 // changes are compared, not only the pairs of the changes agreed to: a change of
                 // other pairs may make other repairs necessary.
                 let (mut ignore, mut quiet) = (|_: &Finding| {}, |_: &Progress| {});

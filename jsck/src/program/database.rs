@@ -256,7 +256,8 @@ impl Database {
                 return Err("interrupted; nothing was changed".into());
             }
             let left = wait.saturating_sub(start.elapsed());
-            // A store on a server waits for nobody when it begins, but may have to ask later how a commit ended.
+            // A store on a server does not wait when a transaction begins, but may have to ask
+            // later how a commit ended.
             let slice = if self.store().capabilities().lazy_begin { left } else { left.min(SLICE) };
             match self.store().begin(&TxOptions::writing().with_wait(slice)) {
                 Err(error) if error.is_retryable() && left.is_zero() => {
@@ -271,7 +272,7 @@ impl Database {
                 begun => return Ok(begun?),
             }
             if !told && start.elapsed() >= TOLD_AFTER {
-                terminal.complain("waiting for others who use the database");
+                terminal.complain("waiting for other programs that use the database");
                 told = true;
             }
         }
@@ -282,7 +283,7 @@ impl Database {
         match &self.store {
             Store::Xml(dump) if !dump.is_unchanged() => {
                 let path = path_text(&self.path);
-                Err(format!("{path}: somebody has changed it; nothing is written").into())
+                Err(format!("{path}: another program has changed it; nothing is written").into())
             }
             _ => Ok(()),
         }

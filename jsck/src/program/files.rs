@@ -87,8 +87,8 @@ fn is_pipe(path: &Path) -> bool {
     }
 }
 
-/// Refuses anything that is not a file, before it is opened: opening a named pipe would wait for
-/// somebody to write to it.
+/// Refuses anything that is not a file, before it is opened: opening a named pipe would wait for a
+/// program that writes to it.
 pub(super) fn must_be_file(path: &Path) -> Result<(), Failure> {
     let found = std::fs::metadata(path).map_err(|e| format!("{}: {e}", path_text(path)))?;
     if found.is_file() {

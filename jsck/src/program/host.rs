@@ -1,4 +1,4 @@
-//! Who runs a check, and what is checked.
+//! The program that runs a check, and what is checked.
 
 use std::ffi::OsStr;
 use std::io;
@@ -42,11 +42,11 @@ pub trait Host {
     /// What the host sets to end the check with what was found so far; a repair is then not made.
     fn stop(&self) -> Arc<AtomicBool>;
 
-    /// From now on, [`stop`](Self::stop) is looked at every few milliseconds. Before, the check may wait
-    /// for others, or for a pipe that it reads.
+    /// From now on, [`stop`](Self::stop) is checked every few milliseconds. Before, the check may
+    /// wait for other programs, or for a pipe that it reads.
     fn stop_is_looked_at(&self) {}
 
-    /// Whether there is somebody to ask.
+    /// Whether there is a user to ask.
     fn can_ask(&self) -> bool;
 
     /// Shows a question, which is safe to show, and waits for the answer: yes or no. No, if the check
@@ -56,8 +56,8 @@ pub trait Host {
     /// If the question cannot be shown or the answer not be read.
     fn confirm(&self, question: &str) -> io::Result<bool>;
 
-    /// Calls `commit`, which makes the changes of a repair lasting, and returns what it returns.
-    /// Whoever ends the process meanwhile does not know whether they were made.
+    /// Calls `commit`, which makes the changes of a repair lasting, and returns what it returns. A
+    /// user that ends the process meanwhile does not know whether they were made.
     ///
     /// # Errors
     /// That of `commit`. A host that does not call it, because it wants to stop, says why.

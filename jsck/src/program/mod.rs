@@ -89,7 +89,7 @@ pub fn check(
     }
 }
 
-/// Whether it failed because of others who use the database.
+/// Whether it failed because other programs use the database.
 fn is_busy(failure: &Failure) -> bool {
     let store = match failure.downcast_ref::<OpenError>() {
         Some(OpenError::Store(error)) => Some(error),
@@ -139,7 +139,7 @@ fn run(args: &CheckArgs, subject: Subject<'_>, terminal: &Terminal<'_>) -> Resul
         let database = open(true)?;
         let mut output = presenter(args, terminal);
         if !args.no_store_check && check_and_repair::check_store(&database, &mut *output, host)? {
-            return not_looked_at(path, terminal);
+            return not_checked(path, terminal);
         }
         undo::apply(&database, file, &args.force, terminal)?;
         return Ok(CLEAN);
@@ -156,7 +156,7 @@ fn run(args: &CheckArgs, subject: Subject<'_>, terminal: &Terminal<'_>) -> Resul
         !args.no_store_check && check_and_repair::check_store(&database, &mut *output, host)?;
     if damaged && !database.can_be_read_damaged() {
         output.failed();
-        return not_looked_at(path, terminal);
+        return not_checked(path, terminal);
     }
     // Read this before the program waits for Ctrl-C: a pipe may never deliver anything, and then
     // Ctrl-C must end the program at once.
@@ -203,9 +203,9 @@ fn not_opened(
 }
 
 /// Ends the program with the reason why a damaged store is not checked further.
-fn not_looked_at(path: &Path, terminal: &Terminal<'_>) -> Result<u8, Failure> {
+fn not_checked(path: &Path, terminal: &Terminal<'_>) -> Result<u8, Failure> {
     terminal.complain(format_args!(
-        "{}: the objects are not looked at, since reading damaged pages can end the program; \
+        "{}: the objects are not checked, since reading damaged pages can end the program; \
          restore a backup, or try with --no-store-check on a copy",
         path_text(path)
     ));

@@ -40,7 +40,7 @@ impl Line {
     }
 }
 
-/// Where the report goes, and whom to ask.
+/// Where the report goes, and where questions go.
 pub(super) struct Terminal<'o> {
     pub(super) host: &'o dyn Host,
     out: RefCell<&'o mut (dyn Write + 'o)>,
@@ -137,7 +137,7 @@ impl<'o> Terminal<'o> {
 /// A line of JSON in which control and format characters are escaped, also those that JSON allows.
 ///
 /// # Errors
-/// Those of making JSON from `line`.
+/// The errors of making JSON from `line`.
 ///
 /// ```
 /// let line = permazen_jsck::program::json_line(&["a\u{202e}b"])?;

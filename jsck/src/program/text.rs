@@ -152,7 +152,7 @@ impl Presenter for Text<'_, '_> {
             0 => String::new(),
             n => format!(", {n} warnings"),
         };
-        let partial = if report.complete { "" } else { "; not everything was looked at" };
+        let partial = if report.complete { "" } else { "; not everything was checked" };
         let checked = format_args!(
             "{warnings}: {} objects, {} pairs checked with {} reads in {:.2} s{partial}",
             report.objects, report.pairs, report.reads, end.seconds,

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use crate::report::finding::Finding;
 
-/// How many findings of a part may wait until those of earlier parts have been passed on.
+/// How many findings of a part may wait until the findings of earlier parts have been passed on.
 const WAITING: usize = 256;
 
 /// The findings of one part. Uses almost no memory while it is empty.
@@ -21,7 +21,7 @@ struct State {
     findings: VecDeque<Finding>,
     /// No more will come.
     ended: bool,
-    /// Nobody takes findings any more.
+    /// The findings are not taken any more.
     abandoned: bool,
 }
 
@@ -72,7 +72,7 @@ impl Queue {
         self.changed.notify_all();
     }
 
-    /// Says that nobody takes findings any more.
+    /// Says that the findings are not taken any more.
     pub(crate) fn abandon(&self) {
         let mut state = self.lock();
         state.abandoned = true;

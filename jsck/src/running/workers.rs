@@ -36,7 +36,7 @@ impl<'r> Readers<'r> {
         Readers { first, others: Vec::new() }
     }
 
-    /// Reads what `first` reads with so many threads, if the store supports it.
+    /// Reads what `first` reads with this many threads, if the store supports it.
     pub(crate) fn several(
         first: &'r (dyn KvTransaction + Send),
         database: &'r dyn KvDatabase,

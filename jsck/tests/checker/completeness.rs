@@ -141,7 +141,7 @@ fn judge(store: &MemoryStore, pairs: &Pairs, change: impl FnOnce(&mut Pairs), ta
     kv.rollback();
 }
 
-/// Collects the findings of an online check in slices of so many entries. Returns whether it
+/// Collects the findings of an online check in slices of this many entries. Returns whether it
 /// reached the end.
 fn check_online(kv: &dyn KvRead, entries: u64, findings: &mut Vec<String>) -> bool {
     let check = OnlineCheck::new(Options::default());

@@ -105,9 +105,9 @@ fn an_open_store_is_checked_and_repaired_after_a_question() {
     let (dir, path) = support::damaged(&DAMAGE);
     let store = Opening::new().write(true).open(&path).unwrap();
     let subject = Subject::Open(&store);
-    // There is nobody to ask.
-    let nobody = Shell::default();
-    assert_eq!(run(&nobody, subject, &["--repair"]), (FAILED, String::new()));
+    // There is no user to ask.
+    let no_user = Shell::default();
+    assert_eq!(run(&no_user, subject, &["--repair"]), (FAILED, String::new()));
     let no = Shell { answer: Some(false), ..Shell::default() };
     let (code, report) = run(&no, subject, &["--repair"]);
     assert!(code == FINDINGS && report.contains("Nothing was changed"), "{report}");
@@ -222,7 +222,7 @@ fn it_stops_when_the_host_says_so() {
     let host = Shell::default();
     host.stop.store(true, Ordering::Relaxed);
     let (code, report) = run(&host, Subject::Named(OsStr::new(&path)), &[]);
-    assert!(code == FAILED && report.contains("not everything was looked at"), "{report}");
+    assert!(code == FAILED && report.contains("not everything was checked"), "{report}");
 }
 
 /// The pairs of a store that was opened again.

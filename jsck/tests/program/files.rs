@@ -396,7 +396,7 @@ fn files_that_were_there_before_a_look_stay() {
     }
     let names = ["db.sqlite", "db.sqlite-shm", "db.sqlite-wal"];
     for place in [killed.path(), dir.path()] {
-        // In one directory nobody has the database open, in the other this process has.
+        // In one directory no program has the database open, in the other this process has.
         let before = files(place);
         assert_eq!(before.keys().collect::<Vec<_>>(), names);
         for args in LOOKS {

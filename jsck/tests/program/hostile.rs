@@ -174,7 +174,7 @@ fn schema_values_of_ten_megabytes() {
     ] {
         let (_dir, path) = environment(&[(&[0, 1, 2], &value)]);
         let output = run(&["--json"], &path);
-        assert_eq!(output.status.code(), Some(1), "a schema nobody wrote");
+        assert_eq!(output.status.code(), Some(1), "a schema that no program wrote");
     }
 }
 

@@ -159,9 +159,10 @@ fn a_backup_is_ended_at_once_and_leaves_nothing() {
     jsck(&["--no-store-check", &path]).assert().code(1);
 }
 
-/// Connections wait in a queue of the system, so nobody answers, and it says for whom it waits.
+/// Connections wait in a queue of the system, so there is no answer, and the check says which
+/// server it waits for.
 #[test]
-fn who_waits_for_a_server_says_so() {
+fn a_check_that_waits_for_a_server_says_so() {
     let silent = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
     let port = silent.local_addr().expect("its address").port();
     for scheme in ["postgres://ann@", "etcd://"] {

@@ -65,7 +65,7 @@ fn a_damaged_store_is_not_read_any_further() {
         let text = String::from_utf8_lossy(&output.stdout);
         assert!(text.contains("has an entry that is not within it"), "{options:?}: {text}");
         let text = String::from_utf8_lossy(&output.stderr);
-        assert!(text.contains("the objects are not looked at"), "{options:?}: {text}");
+        assert!(text.contains("the objects are not checked"), "{options:?}: {text}");
         assert_eq!(std::fs::read(&file).expect("read"), bytes);
     }
 }
@@ -446,8 +446,8 @@ fn a_position_file_is_replaced_in_one_step() {
     assert_ne!(std::fs::read_to_string(&file).expect("read"), text, "a slice has ended");
 }
 
-/// A check that continues says where it began, so that nobody takes its counts for those of a whole
-/// check.
+/// A check that continues says where it began, so that its counts are not taken for those of a
+/// whole check.
 #[test]
 fn a_check_that_continues_says_from_where() {
     let (dir, path) = damaged(&[STALE_ENTRY]);

@@ -120,7 +120,7 @@ fn pairs_and_reads_are_told_apart() {
     };
     let (all, people, pets) = (part(&[]), part(&["--type", "Person"]), part(&["--type", "Pet"]));
     let none = part(&["--range", "1fffffffffffffff..1fffffffffffffff"]);
-    assert_eq!(people + pets - none, all, "the meta-data is looked at in both");
+    assert_eq!(people + pets - none, all, "the meta-data is checked in both");
 }
 
 #[test]
@@ -210,7 +210,7 @@ fn nothing_is_overwritten() {
 }
 
 #[test]
-fn verbose_says_what_is_looked_at_and_shows_all_of_a_value() {
+fn verbose_says_what_is_checked_and_shows_all_of_a_value() {
     let long = "ab".repeat(200);
     let (_dir, path) = damaged(&[("12aabb", Some(&long))]);
     let brief = stdout(&mut jsck(&[&path]), 1);

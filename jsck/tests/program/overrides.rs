@@ -43,7 +43,7 @@ fn a_storage_id_there_are_two_of_is_dropped() {
 }
 
 #[test]
-fn a_schema_nobody_needs_is_dropped() {
+fn an_unused_schema_is_dropped() {
     mended_with(&[("000102", Some("aabb"))], "bad-schema-xml", &["--schema=2="]);
 }
 

@@ -70,7 +70,7 @@ fn a_bar_shows_how_far_it_is_and_ctrl_c_ends_the_check() {
     assert!(text.contains("pairs,"), "no bar: {text:?}");
     child.stdin.as_mut().expect("input").write_all(&[3]).expect("write");
     let (code, text) = code_and_rest(child);
-    assert_eq!(code, Some(2), "not all was looked at: {text}");
+    assert_eq!(code, Some(2), "not all was checked: {text}");
     assert!(text.contains("Stopped before the key"), "{text}");
 }
 
@@ -94,7 +94,7 @@ fn a_repair_asks_first() {
 /// Others write while the program asks. If the database still needs exactly what was agreed to,
 /// that is done. Otherwise the program shows what it needs now, and asks again.
 #[test]
-fn a_repair_that_asks_keeps_nobody_from_writing() {
+fn a_repair_that_asks_does_not_block_writers() {
     let another = ("11416e70001000000000000001", Some(""));
     // An object is removed with its index entries. The entry that repair would put is missing as
     // before, but no object calls for it any more.
@@ -159,7 +159,7 @@ fn a_dump_that_changed_is_not_replaced() {
     child.stdin.as_mut().expect("input").write_all(b"y\n").expect("write");
     let (code, text) = code_and_rest(child);
     assert_eq!(code, Some(2), "{text}");
-    assert!(text.contains("somebody has changed it"), "{text}");
+    assert!(text.contains("another program has changed it"), "{text}");
     assert_eq!(std::fs::read_to_string(&file).expect("read"), "<entries/>");
     assert_eq!(std::fs::read_dir(dir.path()).expect("list").count(), 1, "a file was left");
 }
