@@ -39,7 +39,7 @@ pub struct Note<T: Model> {
     pub text: String,
 }
 
-/// Who can be written to.
+/// A contact to whom letters can be written.
 #[derive(PermazenKind)]
 #[permazen(fields = Named)]
 pub enum Contact<'t> {

@@ -11,7 +11,7 @@ use permazen_ledger::{LedgerError, MAIN, Page, PageId, Repository};
 ///
 /// # Errors
 ///
-/// Those of the ledger.
+/// The errors of the ledger.
 pub fn new_page() -> Result<Page, LedgerError> {
     Repository::create(MemoryStore::new())?.create_page("objects", PageId::ROOT)
 }
@@ -20,7 +20,7 @@ pub fn new_page() -> Result<Page, LedgerError> {
 ///
 /// # Errors
 ///
-/// Those of the ledger.
+/// The errors of the ledger.
 pub fn main_branch(page: &Page) -> Result<Arc<dyn KvDatabase>, LedgerError> {
     Ok(Arc::new(page.database(MAIN)?))
 }
@@ -34,8 +34,8 @@ pub struct Checked {
     pub all: u64,
 }
 
-/// Checks objects as they are at the head of the main branch and as they were at older commits, of which
-/// one in so many is taken, and then the page itself.
+/// Checks objects as they are at the head of the main branch and as they were at older commits, of
+/// which one in `one_in` is taken, and then the page itself.
 ///
 /// # Errors
 ///

@@ -67,7 +67,7 @@ impl Crate {
         self.follow_in(module, path, &mut BTreeSet::new())
     }
 
-    /// The same. `seen`: the names that were looked up on the way to here.
+    /// The same. `seen`: the names that were resolved on the way to here.
     fn follow_in(
         &self,
         module: &Names,

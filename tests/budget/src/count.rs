@@ -39,7 +39,8 @@ unsafe impl GlobalAlloc for Counting {
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Counted {
     pub(crate) name: String,
-    /// For one operation, without those of the C library that allocate: the mean of some hundred, as the other one.
+    /// The instructions of one operation, without those of the C library for allocations: the mean
+    /// of some hundred operations. `allocations` is such a mean too.
     pub(crate) instructions: f64,
     pub(crate) allocations: f64,
 }

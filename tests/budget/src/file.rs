@@ -7,7 +7,7 @@ use std::{env, fs};
 use crate::count::Counted;
 
 const PATH: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/budget.txt");
-/// How far instructions may be from those in the file, as a share.
+/// How far instructions may be from the number in the file, as a share.
 const TOLERANCE: f64 = 0.03;
 /// The same if the compiler or the system is another one than that of the file.
 const WIDE_TOLERANCE: f64 = 0.2;

@@ -92,14 +92,14 @@ fn use_it<T>(read: &permazen::Result<T>) {
 struct Work {
     store: &'static str,
     db: Permazen,
-    /// All who exist, in random order.
+    /// All people that exist, in random order.
     people: Vec<(Ref<Person>, Person)>,
-    /// Those who do not exist yet.
+    /// People that do not exist yet.
     new_people: Vec<Person>,
-    /// To whom all clubs refer.
+    /// The person to whom all clubs refer.
     owner: Ref<Person>,
     clubs: Vec<Ref<Club>>,
-    /// Who wrote all notes.
+    /// The author of all notes.
     author: Ref<Person>,
 }
 

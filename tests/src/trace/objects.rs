@@ -28,7 +28,7 @@ pub struct Context {
 
 /// A field of an object, by name.
 #[derive(Debug, Clone, Copy)]
-pub struct Place<'s> {
+pub struct ObjectField<'s> {
     pub id: &'s str,
     pub field: &'s str,
     /// Whether the object first moves to the schema of the transaction.
@@ -178,21 +178,26 @@ impl<'t> Tx<'t> {
 
     // ------------------------------------------------------------------ values
 
-    /// The field of a place, if it exists.
-    pub fn field(&self, place: &Place<'_>) -> Option<Arc<ResolvedField>> {
-        let object_type = self.tx.object_type(obj_id(place.id).ok()?).ok()?;
-        let object_type = if place.migrate {
+    /// The resolved field, if it exists.
+    pub fn field(&self, object_field: &ObjectField<'_>) -> Option<Arc<ResolvedField>> {
+        let object_type = self.tx.object_type(obj_id(object_field.id).ok()?).ok()?;
+        let object_type = if object_field.migrate {
             Arc::clone(self.tx.schema().type_by_storage_id(object_type.storage_id)?)
         } else {
             object_type
         };
-        object_type.field(place.field).map(Arc::clone)
+        object_type.field(object_field.field).map(Arc::clone)
     }
 
-    /// The value of a text at a place. Null if there is no such place: the operation itself then
+    /// The value of a text for a field. Null if there is no such field: the operation itself then
     /// has to report the error.
-    fn value(&self, place: &Place<'_>, part: Part, text: Option<&str>) -> Answer<Value> {
-        let Some(field) = self.field(place) else { return Ok(Value::Null) };
+    fn value(
+        &self,
+        object_field: &ObjectField<'_>,
+        part: Part,
+        text: Option<&str>,
+    ) -> Answer<Value> {
+        let Some(field) = self.field(object_field) else { return Ok(Value::Null) };
         let Some(encoding) = part_of(&field, part).and_then(encoding_of) else {
             return Ok(Value::Null);
         };
@@ -201,13 +206,13 @@ impl<'t> Tx<'t> {
 
     fn bounds(
         &self,
-        place: &Place<'_>,
+        object_field: &ObjectField<'_>,
         part: Part,
         bounds: &Bounds,
     ) -> Answer<(End<Value>, End<Value>)> {
         let end = |bound: &Option<Bound>| -> Answer<End<Value>> {
             let Some(bound) = bound else { return Ok(End::Unbounded) };
-            let value = self.value(place, part, bound.value.as_str())?;
+            let value = self.value(object_field, part, bound.value.as_str())?;
             Ok(if bound.inclusive { End::Included(value) } else { End::Excluded(value) })
         };
         Ok((end(&bounds.min)?, end(&bounds.max)?))
@@ -215,72 +220,93 @@ impl<'t> Tx<'t> {
 
     // ------------------------------------------------------------------ simple fields and counters
 
-    pub fn get(&self, place: &Place<'_>) -> Answer<Text> {
-        let value = self.tx.get(obj_id(place.id)?, place.field, migrate(place))?;
-        match self.field(place) {
+    pub fn get(&self, object_field: &ObjectField<'_>) -> Answer<Text> {
+        let value =
+            self.tx.get(obj_id(object_field.id)?, object_field.field, migrate(object_field))?;
+        match self.field(object_field) {
             Some(field) => Ok(field_text(&field, &value)?),
             None => Err(Refusal::new("test error", "a value was read from no field")),
         }
     }
 
-    pub fn set(&self, place: &Place<'_>, text: Option<&str>) -> Answer<()> {
-        let value = self.value(place, Part::Value, text)?;
-        Ok(self.tx.set(obj_id(place.id)?, place.field, &value, migrate(place))?)
+    pub fn set(&self, object_field: &ObjectField<'_>, text: Option<&str>) -> Answer<()> {
+        let value = self.value(object_field, Part::Value, text)?;
+        Ok(self.tx.set(
+            obj_id(object_field.id)?,
+            object_field.field,
+            &value,
+            migrate(object_field),
+        )?)
     }
 
-    pub fn is_default(&self, place: &Place<'_>) -> Answer<bool> {
-        Ok(self.tx.is_default(obj_id(place.id)?, place.field)?)
+    pub fn is_default(&self, object_field: &ObjectField<'_>) -> Answer<bool> {
+        Ok(self.tx.is_default(obj_id(object_field.id)?, object_field.field)?)
     }
 
-    pub fn counter(&self, place: &Place<'_>) -> Answer<i64> {
-        Ok(self.tx.counter(obj_id(place.id)?, place.field, migrate(place))?)
+    pub fn counter(&self, object_field: &ObjectField<'_>) -> Answer<i64> {
+        Ok(self.tx.counter(obj_id(object_field.id)?, object_field.field, migrate(object_field))?)
     }
 
-    pub fn set_counter(&self, place: &Place<'_>, count: i64) -> Answer<()> {
-        Ok(self.tx.set_counter(obj_id(place.id)?, place.field, count, migrate(place))?)
+    pub fn set_counter(&self, object_field: &ObjectField<'_>, count: i64) -> Answer<()> {
+        Ok(self.tx.set_counter(
+            obj_id(object_field.id)?,
+            object_field.field,
+            count,
+            migrate(object_field),
+        )?)
     }
 
-    pub fn adjust_counter(&self, place: &Place<'_>, by: i64) -> Answer<()> {
-        Ok(self.tx.adjust_counter(obj_id(place.id)?, place.field, by, migrate(place))?)
+    pub fn adjust_counter(&self, object_field: &ObjectField<'_>, by: i64) -> Answer<()> {
+        Ok(self.tx.adjust_counter(
+            obj_id(object_field.id)?,
+            object_field.field,
+            by,
+            migrate(object_field),
+        )?)
     }
 
     // ------------------------------------------------------------------ sets
 
-    fn set_view(&self, place: &Place<'_>) -> Answer<SetView<'t>> {
-        Ok(self.tx.set_view(obj_id(place.id)?, place.field, migrate(place))?)
+    fn set_view(&self, object_field: &ObjectField<'_>) -> Answer<SetView<'t>> {
+        Ok(self.tx.set_view(obj_id(object_field.id)?, object_field.field, migrate(object_field))?)
     }
 
-    fn set_range(&self, place: &Place<'_>, bounds: &Bounds) -> Answer<SetView<'t>> {
-        let view = self.set_view(place)?;
-        let (min, max) = self.bounds(place, Part::Value, bounds)?;
+    fn set_range(&self, object_field: &ObjectField<'_>, bounds: &Bounds) -> Answer<SetView<'t>> {
+        let view = self.set_view(object_field)?;
+        let (min, max) = self.bounds(object_field, Part::Value, bounds)?;
         Ok(view.range(min.as_ref(), max.as_ref())?)
     }
 
-    pub fn set_add(&self, place: &Place<'_>, text: Option<&str>) -> Answer<bool> {
-        let view = self.set_view(place)?;
-        Ok(view.add(&self.value(place, Part::Value, text)?)?)
+    pub fn set_add(&self, object_field: &ObjectField<'_>, text: Option<&str>) -> Answer<bool> {
+        let view = self.set_view(object_field)?;
+        Ok(view.add(&self.value(object_field, Part::Value, text)?)?)
     }
 
-    pub fn set_remove(&self, place: &Place<'_>, text: Option<&str>) -> Answer<bool> {
-        let view = self.set_view(place)?;
-        Ok(view.remove(&self.value(place, Part::Value, text)?)?)
+    pub fn set_remove(&self, object_field: &ObjectField<'_>, text: Option<&str>) -> Answer<bool> {
+        let view = self.set_view(object_field)?;
+        Ok(view.remove(&self.value(object_field, Part::Value, text)?)?)
     }
 
-    pub fn set_contains(&self, place: &Place<'_>, text: Option<&str>) -> Answer<bool> {
-        let view = self.set_view(place)?;
-        Ok(view.contains(&self.value(place, Part::Value, text)?)?)
+    pub fn set_contains(&self, object_field: &ObjectField<'_>, text: Option<&str>) -> Answer<bool> {
+        let view = self.set_view(object_field)?;
+        Ok(view.contains(&self.value(object_field, Part::Value, text)?)?)
     }
 
-    pub fn set_size(&self, place: &Place<'_>) -> Answer<usize> {
-        Ok(self.set_view(place)?.len()?)
+    pub fn set_size(&self, object_field: &ObjectField<'_>) -> Answer<usize> {
+        Ok(self.set_view(object_field)?.len()?)
     }
 
-    pub fn set_clear(&self, place: &Place<'_>, bounds: &Bounds) -> Answer<()> {
-        Ok(self.set_range(place, bounds)?.clear()?)
+    pub fn set_clear(&self, object_field: &ObjectField<'_>, bounds: &Bounds) -> Answer<()> {
+        Ok(self.set_range(object_field, bounds)?.clear()?)
     }
 
-    pub fn set_list(&self, place: &Place<'_>, bounds: &Bounds, reverse: bool) -> Answer<Vec<Text>> {
-        let view = self.set_range(place, bounds)?;
+    pub fn set_list(
+        &self,
+        object_field: &ObjectField<'_>,
+        bounds: &Bounds,
+        reverse: bool,
+    ) -> Answer<Vec<Text>> {
+        let view = self.set_range(object_field, bounds)?;
         let values: Result<Vec<Value>, Error> =
             if reverse { view.iter().rev().collect() } else { view.iter().collect() };
         texts(view.field(), Part::Value, &values?)
@@ -288,12 +314,12 @@ impl<'t> Tx<'t> {
 
     pub fn set_near(
         &self,
-        place: &Place<'_>,
+        object_field: &ObjectField<'_>,
         how: How,
         text: Option<&str>,
     ) -> Answer<Option<Text>> {
-        let view = self.set_view(place)?;
-        let value = self.value(place, Part::Value, text)?;
+        let view = self.set_view(object_field)?;
+        let value = self.value(object_field, Part::Value, text)?;
         let (min, max) = beside(how, &value);
         let view = view.range(min, max)?;
         let near = if is_before(how) { view.last()? } else { view.first()? };
@@ -302,19 +328,30 @@ impl<'t> Tx<'t> {
 
     // ------------------------------------------------------------------ lists
 
-    fn list_view(&self, place: &Place<'_>) -> Answer<ListView<'t>> {
-        Ok(self.tx.list_view(obj_id(place.id)?, place.field, migrate(place))?)
+    fn list_view(&self, object_field: &ObjectField<'_>) -> Answer<ListView<'t>> {
+        Ok(self.tx.list_view(
+            obj_id(object_field.id)?,
+            object_field.field,
+            migrate(object_field),
+        )?)
     }
 
-    pub fn list_append(&self, place: &Place<'_>, text: Option<&str>) -> Answer<()> {
-        let view = self.list_view(place)?;
-        Ok(view.push(&self.value(place, Part::Value, text)?)?)
+    pub fn list_append(&self, object_field: &ObjectField<'_>, text: Option<&str>) -> Answer<()> {
+        let view = self.list_view(object_field)?;
+        Ok(view.push(&self.value(object_field, Part::Value, text)?)?)
     }
 
-    pub fn list_insert(&self, place: &Place<'_>, at: i64, texts: &[Text]) -> Answer<bool> {
-        let view = self.list_view(place)?;
-        let values: Answer<Vec<Value>> =
-            texts.iter().map(|text| self.value(place, Part::Value, text.as_deref())).collect();
+    pub fn list_insert(
+        &self,
+        object_field: &ObjectField<'_>,
+        at: i64,
+        texts: &[Text],
+    ) -> Answer<bool> {
+        let view = self.list_view(object_field)?;
+        let values: Answer<Vec<Value>> = texts
+            .iter()
+            .map(|text| self.value(object_field, Part::Value, text.as_deref()))
+            .collect();
         let values = values?;
         Ok(match &values[..] {
             [value] => view.insert(position(at)?, value).map(|()| true)?,
@@ -322,74 +359,92 @@ impl<'t> Tx<'t> {
         })
     }
 
-    pub fn list_set(&self, place: &Place<'_>, at: i64, text: Option<&str>) -> Answer<Text> {
-        let view = self.list_view(place)?;
-        let old = view.set(position(at)?, &self.value(place, Part::Value, text)?)?;
+    pub fn list_set(
+        &self,
+        object_field: &ObjectField<'_>,
+        at: i64,
+        text: Option<&str>,
+    ) -> Answer<Text> {
+        let view = self.list_view(object_field)?;
+        let old = view.set(position(at)?, &self.value(object_field, Part::Value, text)?)?;
         text_of_part(view.field(), Part::Value, &old)
     }
 
-    pub fn list_get(&self, place: &Place<'_>, at: i64) -> Answer<Text> {
-        let view = self.list_view(place)?;
+    pub fn list_get(&self, object_field: &ObjectField<'_>, at: i64) -> Answer<Text> {
+        let view = self.list_view(object_field)?;
         match view.get(position(at)?)? {
             Some(value) => text_of_part(view.field(), Part::Value, &value),
             None => Err(out_of_range(at)),
         }
     }
 
-    pub fn list_remove(&self, place: &Place<'_>, at: i64) -> Answer<Text> {
-        let view = self.list_view(place)?;
+    pub fn list_remove(&self, object_field: &ObjectField<'_>, at: i64) -> Answer<Text> {
+        let view = self.list_view(object_field)?;
         let old = view.remove(position(at)?)?;
         text_of_part(view.field(), Part::Value, &old)
     }
 
-    pub fn list_remove_value(&self, place: &Place<'_>, text: Option<&str>) -> Answer<bool> {
-        let view = self.list_view(place)?;
-        Ok(view.remove_value(&self.value(place, Part::Value, text)?)?)
+    pub fn list_remove_value(
+        &self,
+        object_field: &ObjectField<'_>,
+        text: Option<&str>,
+    ) -> Answer<bool> {
+        let view = self.list_view(object_field)?;
+        Ok(view.remove_value(&self.value(object_field, Part::Value, text)?)?)
     }
 
-    pub fn list_remove_range(&self, place: &Place<'_>, from: i64, to: i64) -> Answer<()> {
-        Ok(self.list_view(place)?.remove_range(position(from)?, position(to)?)?)
+    pub fn list_remove_range(
+        &self,
+        object_field: &ObjectField<'_>,
+        from: i64,
+        to: i64,
+    ) -> Answer<()> {
+        Ok(self.list_view(object_field)?.remove_range(position(from)?, position(to)?)?)
     }
 
-    pub fn list_index_of(&self, place: &Place<'_>, text: Option<&str>) -> Answer<Option<u32>> {
-        let view = self.list_view(place)?;
-        Ok(view.position(&self.value(place, Part::Value, text)?)?)
+    pub fn list_index_of(
+        &self,
+        object_field: &ObjectField<'_>,
+        text: Option<&str>,
+    ) -> Answer<Option<u32>> {
+        let view = self.list_view(object_field)?;
+        Ok(view.position(&self.value(object_field, Part::Value, text)?)?)
     }
 
-    pub fn list_size(&self, place: &Place<'_>) -> Answer<u32> {
-        Ok(self.list_view(place)?.len()?)
+    pub fn list_size(&self, object_field: &ObjectField<'_>) -> Answer<u32> {
+        Ok(self.list_view(object_field)?.len()?)
     }
 
-    pub fn list_clear(&self, place: &Place<'_>) -> Answer<()> {
-        Ok(self.list_view(place)?.clear()?)
+    pub fn list_clear(&self, object_field: &ObjectField<'_>) -> Answer<()> {
+        Ok(self.list_view(object_field)?.clear()?)
     }
 
-    pub fn list_values(&self, place: &Place<'_>) -> Answer<Vec<Text>> {
-        let view = self.list_view(place)?;
+    pub fn list_values(&self, object_field: &ObjectField<'_>) -> Answer<Vec<Text>> {
+        let view = self.list_view(object_field)?;
         texts(view.field(), Part::Value, &view.to_vec()?)
     }
 
     // ------------------------------------------------------------------ maps
 
-    fn map_view(&self, place: &Place<'_>) -> Answer<MapView<'t>> {
-        Ok(self.tx.map_view(obj_id(place.id)?, place.field, migrate(place))?)
+    fn map_view(&self, object_field: &ObjectField<'_>) -> Answer<MapView<'t>> {
+        Ok(self.tx.map_view(obj_id(object_field.id)?, object_field.field, migrate(object_field))?)
     }
 
-    fn map_range(&self, place: &Place<'_>, bounds: &Bounds) -> Answer<MapView<'t>> {
-        let view = self.map_view(place)?;
-        let (min, max) = self.bounds(place, Part::Key, bounds)?;
+    fn map_range(&self, object_field: &ObjectField<'_>, bounds: &Bounds) -> Answer<MapView<'t>> {
+        let view = self.map_view(object_field)?;
+        let (min, max) = self.bounds(object_field, Part::Key, bounds)?;
         Ok(view.range(min.as_ref(), max.as_ref())?)
     }
 
     pub fn map_put(
         &self,
-        place: &Place<'_>,
+        object_field: &ObjectField<'_>,
         key: Option<&str>,
         value: Option<&str>,
     ) -> Answer<Text> {
-        let view = self.map_view(place)?;
-        let key = self.value(place, Part::Key, key)?;
-        let old = view.put(&key, &self.value(place, Part::Value, value)?)?;
+        let view = self.map_view(object_field)?;
+        let key = self.value(object_field, Part::Key, key)?;
+        let old = view.put(&key, &self.value(object_field, Part::Value, value)?)?;
         match old {
             Some(old) => text_of_part(view.field(), Part::Value, &old),
             None => Ok(None),
@@ -397,40 +452,44 @@ impl<'t> Tx<'t> {
     }
 
     /// The value of an entry; `None` if there is no entry.
-    pub fn map_get(&self, place: &Place<'_>, key: Option<&str>) -> Answer<Option<Text>> {
-        let view = self.map_view(place)?;
-        let value = view.get(&self.value(place, Part::Key, key)?)?;
+    pub fn map_get(
+        &self,
+        object_field: &ObjectField<'_>,
+        key: Option<&str>,
+    ) -> Answer<Option<Text>> {
+        let view = self.map_view(object_field)?;
+        let value = view.get(&self.value(object_field, Part::Key, key)?)?;
         value.map(|value| text_of_part(view.field(), Part::Value, &value)).transpose()
     }
 
-    pub fn map_contains(&self, place: &Place<'_>, key: Option<&str>) -> Answer<bool> {
-        let view = self.map_view(place)?;
-        Ok(view.contains_key(&self.value(place, Part::Key, key)?)?)
+    pub fn map_contains(&self, object_field: &ObjectField<'_>, key: Option<&str>) -> Answer<bool> {
+        let view = self.map_view(object_field)?;
+        Ok(view.contains_key(&self.value(object_field, Part::Key, key)?)?)
     }
 
-    pub fn map_remove(&self, place: &Place<'_>, key: Option<&str>) -> Answer<Text> {
-        let view = self.map_view(place)?;
-        match view.remove(&self.value(place, Part::Key, key)?)? {
+    pub fn map_remove(&self, object_field: &ObjectField<'_>, key: Option<&str>) -> Answer<Text> {
+        let view = self.map_view(object_field)?;
+        match view.remove(&self.value(object_field, Part::Key, key)?)? {
             Some(old) => text_of_part(view.field(), Part::Value, &old),
             None => Ok(None),
         }
     }
 
-    pub fn map_size(&self, place: &Place<'_>) -> Answer<usize> {
-        Ok(self.map_view(place)?.len()?)
+    pub fn map_size(&self, object_field: &ObjectField<'_>) -> Answer<usize> {
+        Ok(self.map_view(object_field)?.len()?)
     }
 
-    pub fn map_clear(&self, place: &Place<'_>, bounds: &Bounds) -> Answer<()> {
-        Ok(self.map_range(place, bounds)?.clear()?)
+    pub fn map_clear(&self, object_field: &ObjectField<'_>, bounds: &Bounds) -> Answer<()> {
+        Ok(self.map_range(object_field, bounds)?.clear()?)
     }
 
     pub fn map_list(
         &self,
-        place: &Place<'_>,
+        object_field: &ObjectField<'_>,
         bounds: &Bounds,
         reverse: bool,
     ) -> Answer<Vec<(Text, Text)>> {
-        let view = self.map_range(place, bounds)?;
+        let view = self.map_range(object_field, bounds)?;
         let entries: Result<Vec<(Value, Value)>, Error> =
             if reverse { view.iter().rev().collect() } else { view.iter().collect() };
         entries?.iter().map(|entry| entry_texts(view.field(), entry)).collect()
@@ -438,12 +497,12 @@ impl<'t> Tx<'t> {
 
     pub fn map_near(
         &self,
-        place: &Place<'_>,
+        object_field: &ObjectField<'_>,
         how: How,
         key: Option<&str>,
     ) -> Answer<Option<(Text, Text)>> {
-        let view = self.map_view(place)?;
-        let key = self.value(place, Part::Key, key)?;
+        let view = self.map_view(object_field)?;
+        let key = self.value(object_field, Part::Key, key)?;
         let (min, max) = beside(how, &key);
         let view = view.range(min, max)?;
         let near = if is_before(how) { view.last()? } else { view.first()? };
@@ -474,8 +533,8 @@ pub fn configuration(header: &Header, step: &Step) -> Answer<TransactionConfig> 
     Ok(config.allow_new_schema(step.flag("allowNew")).schema_removal(removal))
 }
 
-fn migrate(place: &Place<'_>) -> Migrate {
-    if place.migrate { Migrate::Yes } else { Migrate::No }
+fn migrate(object_field: &ObjectField<'_>) -> Migrate {
+    if object_field.migrate { Migrate::Yes } else { Migrate::No }
 }
 
 fn position(at: i64) -> Answer<u32> {

@@ -6,7 +6,7 @@ use permazen::ObjId;
 use serde_json::{Value, json};
 
 use super::listening;
-use super::objects::{How, Place, Tx, obj_id};
+use super::objects::{How, ObjectField, Tx, obj_id};
 use super::refusal::{Answer, Refusal};
 use super::step::Step;
 use super::text::Text;
@@ -75,8 +75,12 @@ fn done_if(changed: bool) -> Answer {
     if changed { done(()) } else { Ok(false.into()) }
 }
 
-fn place(step: &Step) -> Answer<Place<'_>> {
-    Ok(Place { id: step.text("id")?, field: step.text("field")?, migrate: step.flag("migrate") })
+fn object_field(step: &Step) -> Answer<ObjectField<'_>> {
+    Ok(ObjectField {
+        id: step.text("id")?,
+        field: step.text("field")?,
+        migrate: step.flag("migrate"),
+    })
 }
 
 fn value<'s>(step: &'s Step, name: &str) -> Answer<Option<&'s str>> {
@@ -117,20 +121,20 @@ fn follow(tx: &Tx<'_>, step: &Step) -> Answer {
 }
 
 fn simple(tx: &Tx<'_>, step: &Step, op: &str) -> Answer {
-    let place = place(step)?;
+    let object_field = object_field(step)?;
     match op {
-        "get" => Ok(tx.get(&place)?.into()),
-        "set" => done(tx.set(&place, value(step, "value")?)?),
-        _ => Ok(tx.is_default(&place)?.into()),
+        "get" => Ok(tx.get(&object_field)?.into()),
+        "set" => done(tx.set(&object_field, value(step, "value")?)?),
+        _ => Ok(tx.is_default(&object_field)?.into()),
     }
 }
 
 fn counter(tx: &Tx<'_>, step: &Step, detail: &str) -> Answer {
-    let place = place(step)?;
+    let object_field = object_field(step)?;
     match detail {
-        "get" => Ok(tx.counter(&place)?.to_string().into()),
-        "set" => done(tx.set_counter(&place, amount(step)?)?),
-        "adjust" => done(tx.adjust_counter(&place, amount(step)?)?),
+        "get" => Ok(tx.counter(&object_field)?.to_string().into()),
+        "set" => done(tx.set_counter(&object_field, amount(step)?)?),
+        "adjust" => done(tx.adjust_counter(&object_field, amount(step)?)?),
         _ => Err(unknown(step)),
     }
 }
@@ -146,16 +150,16 @@ fn how(step: &Step) -> Answer<How> {
 }
 
 fn set(tx: &Tx<'_>, step: &Step, detail: &str) -> Answer {
-    let place = place(step)?;
+    let object_field = object_field(step)?;
     match detail {
-        "add" => Ok(tx.set_add(&place, value(step, "value")?)?.into()),
-        "remove" => Ok(tx.set_remove(&place, value(step, "value")?)?.into()),
-        "contains" => Ok(tx.set_contains(&place, value(step, "value")?)?.into()),
-        "size" => Ok(tx.set_size(&place)?.into()),
-        "clear" => done(tx.set_clear(&place, &step.bounds()?)?),
-        "list" => Ok(tx.set_list(&place, &step.bounds()?, step.flag("reverse"))?.into()),
+        "add" => Ok(tx.set_add(&object_field, value(step, "value")?)?.into()),
+        "remove" => Ok(tx.set_remove(&object_field, value(step, "value")?)?.into()),
+        "contains" => Ok(tx.set_contains(&object_field, value(step, "value")?)?.into()),
+        "size" => Ok(tx.set_size(&object_field)?.into()),
+        "clear" => done(tx.set_clear(&object_field, &step.bounds()?)?),
+        "list" => Ok(tx.set_list(&object_field, &step.bounds()?, step.flag("reverse"))?.into()),
         "near" => {
-            let near = tx.set_near(&place, how(step)?, value(step, "value")?)?;
+            let near = tx.set_near(&object_field, how(step)?, value(step, "value")?)?;
             Ok(near.map_or_else(|| json!([]), |near| json!([near])))
         }
         _ => Err(unknown(step)),
@@ -163,52 +167,56 @@ fn set(tx: &Tx<'_>, step: &Step, detail: &str) -> Answer {
 }
 
 fn list(tx: &Tx<'_>, step: &Step, detail: &str) -> Answer {
-    let place = place(step)?;
+    let object_field = object_field(step)?;
     match detail {
-        "append" => done(tx.list_append(&place, value(step, "value")?)?),
+        "append" => done(tx.list_append(&object_field, value(step, "value")?)?),
         "insert" => done_if(tx.list_insert(
-            &place,
+            &object_field,
             position(step, "index")?,
             &[value(step, "value")?.map(str::to_owned)],
         )?),
         "insertAll" => {
             let values: Vec<Text> =
                 step.list("values")?.iter().map(|v| v.as_str().map(str::to_owned)).collect();
-            Ok(tx.list_insert(&place, position(step, "index")?, &values)?.into())
+            Ok(tx.list_insert(&object_field, position(step, "index")?, &values)?.into())
         }
-        "set" => Ok(tx.list_set(&place, position(step, "index")?, value(step, "value")?)?.into()),
-        "get" => Ok(tx.list_get(&place, position(step, "index")?)?.into()),
-        "remove" => Ok(tx.list_remove(&place, position(step, "index")?)?.into()),
-        "removeValue" => Ok(tx.list_remove_value(&place, value(step, "value")?)?.into()),
-        "removeRange" => {
-            done(tx.list_remove_range(&place, position(step, "from")?, position(step, "to")?)?)
+        "set" => {
+            Ok(tx.list_set(&object_field, position(step, "index")?, value(step, "value")?)?.into())
         }
+        "get" => Ok(tx.list_get(&object_field, position(step, "index")?)?.into()),
+        "remove" => Ok(tx.list_remove(&object_field, position(step, "index")?)?.into()),
+        "removeValue" => Ok(tx.list_remove_value(&object_field, value(step, "value")?)?.into()),
+        "removeRange" => done(tx.list_remove_range(
+            &object_field,
+            position(step, "from")?,
+            position(step, "to")?,
+        )?),
         "indexOf" => {
-            let at = tx.list_index_of(&place, value(step, "value")?)?;
+            let at = tx.list_index_of(&object_field, value(step, "value")?)?;
             Ok(at.map_or_else(|| json!(-1), |at| json!(at)))
         }
-        "size" => Ok(tx.list_size(&place)?.into()),
-        "clear" => done(tx.list_clear(&place)?),
-        "list" => Ok(tx.list_values(&place)?.into()),
+        "size" => Ok(tx.list_size(&object_field)?.into()),
+        "clear" => done(tx.list_clear(&object_field)?),
+        "list" => Ok(tx.list_values(&object_field)?.into()),
         _ => Err(unknown(step)),
     }
 }
 
 fn map(tx: &Tx<'_>, step: &Step, detail: &str) -> Answer {
-    let place = place(step)?;
+    let object_field = object_field(step)?;
     match detail {
-        "put" => Ok(tx.map_put(&place, value(step, "key")?, value(step, "value")?)?.into()),
-        "get" => Ok(tx.map_get(&place, value(step, "key")?)?.flatten().into()),
-        "remove" => Ok(tx.map_remove(&place, value(step, "key")?)?.into()),
-        "contains" => Ok(tx.map_contains(&place, value(step, "key")?)?.into()),
-        "size" => Ok(tx.map_size(&place)?.into()),
-        "clear" => done(tx.map_clear(&place, &step.bounds()?)?),
+        "put" => Ok(tx.map_put(&object_field, value(step, "key")?, value(step, "value")?)?.into()),
+        "get" => Ok(tx.map_get(&object_field, value(step, "key")?)?.flatten().into()),
+        "remove" => Ok(tx.map_remove(&object_field, value(step, "key")?)?.into()),
+        "contains" => Ok(tx.map_contains(&object_field, value(step, "key")?)?.into()),
+        "size" => Ok(tx.map_size(&object_field)?.into()),
+        "clear" => done(tx.map_clear(&object_field, &step.bounds()?)?),
         "list" => {
-            let entries = tx.map_list(&place, &step.bounds()?, step.flag("reverse"))?;
+            let entries = tx.map_list(&object_field, &step.bounds()?, step.flag("reverse"))?;
             Ok(entries.into_iter().map(|(key, value)| json!([key, value])).collect())
         }
         "near" => {
-            let near = tx.map_near(&place, how(step)?, value(step, "key")?)?;
+            let near = tx.map_near(&object_field, how(step)?, value(step, "key")?)?;
             Ok(near.map_or_else(|| json!([]), |(key, value)| json!([key, value])))
         }
         _ => Err(unknown(step)),

@@ -223,7 +223,7 @@ fn written(path: &Path, store: Store) {
 }
 
 /// A command that starts its arguments as a process that must obey permissions, even if this
-/// process runs as an administrator, who need not.
+/// process runs as an administrator, for whom permissions do not count.
 fn without_privileges() -> Command {
     let has_them = std::fs::read_to_string("/proc/self/status").is_ok_and(|status| {
         let effective = status.lines().find_map(|line| line.strip_prefix("CapEff:"));

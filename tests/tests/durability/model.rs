@@ -140,9 +140,9 @@ impl Model {
                 self.there(Kind::Person, owner)?;
                 self.account(n)?.owner = owner;
             }
-            Step::Guarantor(n, who) => {
-                self.there(Kind::Person, who)?;
-                self.account(n)?.guarantor = who;
+            Step::Guarantor(n, person_slot) => {
+                self.there(Kind::Person, person_slot)?;
+                self.account(n)?.guarantor = person_slot;
             }
             Step::Balance(n, balance) => self.account(n)?.balance = balance,
             Step::Photo(n, photo) => {
@@ -150,19 +150,19 @@ impl Model {
                 let photo = photo.map(|(len, byte)| (len, if len == 0 { 0 } else { byte }));
                 self.account(n)?.photo = photo;
             }
-            Step::Share(n, who, part) => {
-                self.there(Kind::Person, Some(who))?;
-                self.account(n)?.shares.insert(who, part);
+            Step::Share(n, person_slot, part) => {
+                self.there(Kind::Person, Some(person_slot))?;
+                self.account(n)?.shares.insert(person_slot, part);
             }
-            Step::Unshare(n, who) => {
-                self.account(n)?.shares.remove(&who);
+            Step::Unshare(n, person_slot) => {
+                self.account(n)?.shares.remove(&person_slot);
             }
         }
         Some(())
     }
 
-    /// The content after a deletion; `None` if the deletion is refused, because an account that is left has a guarantor
-    /// who is gone.
+    /// The content after a deletion; `None` if the deletion is refused, because an account that is
+    /// left has a guarantor that is gone.
     fn delete(&self, kind: Kind, slot: u8) -> Option<Model> {
         let mut left = self.clone();
         let mut todo = VecDeque::from([(kind, slot)]);
@@ -263,7 +263,7 @@ fn read_account(tx: &Transaction, id: ObjId) -> Result<Account> {
         photo,
         shares: shares
             .iter()
-            .map(|(who, part)| (slot(who).unwrap(), part.get().unwrap()))
+            .map(|(person_slot, part)| (slot(person_slot).unwrap(), part.get().unwrap()))
             .collect(),
     })
 }

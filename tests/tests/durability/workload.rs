@@ -187,19 +187,21 @@ impl Workload {
                 tx.list_view(person(*n), "tags", Migrate::No)?.remove(*at).map(drop)
             }
             Step::Owner(n, owner) => set(account(*n), "owner", to(Kind::Person, *owner)),
-            Step::Guarantor(n, who) => set(account(*n), "guarantor", to(Kind::Person, *who)),
+            Step::Guarantor(n, person_slot) => {
+                set(account(*n), "guarantor", to(Kind::Person, *person_slot))
+            }
             Step::Balance(n, balance) => set(account(*n), "balance", Value::Long(*balance)),
             Step::Photo(n, photo) => {
                 let bytes = |(len, byte)| Value::Bytes(vec![byte; len as usize].into());
                 set(account(*n), "photo", photo.map_or(Value::Null, bytes))
             }
-            Step::Share(n, who, part) => {
+            Step::Share(n, person_slot, part) => {
                 let shares = tx.map_view(account(*n), "shares", Migrate::No)?;
-                shares.put(&Value::Ref(person(*who)), &Value::Long(*part)).map(drop)
+                shares.put(&Value::Ref(person(*person_slot)), &Value::Long(*part)).map(drop)
             }
-            Step::Unshare(n, who) => {
+            Step::Unshare(n, person_slot) => {
                 let shares = tx.map_view(account(*n), "shares", Migrate::No)?;
-                shares.remove(&Value::Ref(person(*who))).map(drop)
+                shares.remove(&Value::Ref(person(*person_slot))).map(drop)
             }
         }
     }

@@ -111,7 +111,7 @@ impl Report {
         self.seen
     }
 
-    /// A remark for whoever reads the output.
+    /// A remark for the reader of the output.
     pub fn note(&self, text: &str) {
         if !self.silent && !self.options.list && !self.options.quiet {
             println!("{text}");

@@ -132,7 +132,7 @@ impl Repeated {
     }
 }
 
-/// The text of an error has those of its causes. So none of them is what `source` returns.
+/// The text of an error has the texts of its causes. So none of them is what `source` returns.
 #[test]
 fn no_error_repeats_its_source() {
     let mut wrong = Vec::new();

@@ -300,8 +300,8 @@ impl<'v> Invention<'v> {
                     0..4 => json!({ "op": "list.append", "value": value(element, r) }),
                     4..7 => json!({ "op": "list.insert", "index": at, "value": value(element, r) }),
                     7..9 => {
-                        // Sometimes so many that positions take two bytes, or more than are moved
-                        // at a time.
+                        // Sometimes enough values that positions take two bytes, or more than are
+                        // moved at a time.
                         let count = if r.chance(3) { 260 << r.below(3) } else { r.below(5) };
                         let values: Vec<Text> = (0..count).map(|_| value(element, r)).collect();
                         json!({ "op": "list.insertAll", "index": at, "values": values })

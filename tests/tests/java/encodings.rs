@@ -20,7 +20,7 @@ const SHOWN: usize = 8;
 /// How many texts, byte strings and conversions are asked for at a time, each.
 const BATCH: usize = 60;
 
-/// From so many inputs on, one in so many must have been taken by both sides.
+/// From `INPUTS` inputs on, one in `TAKEN` must have been taken by both sides.
 const INPUTS: usize = 10_000;
 const TAKEN: usize = 10;
 

@@ -36,7 +36,7 @@ pub struct Counts {
     pub steps: BTreeMap<String, (usize, usize)>,
     /// Steps left out, by the reason.
     pub left_out: BTreeMap<&'static str, usize>,
-    /// Stores that Java's checker has looked at.
+    /// Stores that Java's checker has checked.
     pub checked: usize,
 }
 

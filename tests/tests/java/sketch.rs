@@ -67,15 +67,15 @@ struct Sketch {
     /// What happens to holders. Java lets one action work on all holders that share a storage ID
     /// within a schema (D1). So within one version, all fields with the same storage ID have the
     /// same action.
-    actions: BTreeMap<Place, DeleteAction>,
+    actions: BTreeMap<FieldPart, DeleteAction>,
     /// Which references may dangle. All versions have the same. Otherwise, migrating an object to a
     /// version that does not allow its dangling references would be no defect of either side, but
     /// the checkers would report it.
-    dangling: BTreeMap<Place, bool>,
+    dangling: BTreeMap<FieldPart, bool>,
 }
 
 /// Kind and name of a field, and the part of it.
-type Place = (&'static str, String, &'static str);
+type FieldPart = (&'static str, String, &'static str);
 
 impl Sketch {
     /// Makes the next version.
@@ -218,10 +218,10 @@ impl Sketch {
             let mut declared = ObjectType::new(name);
             for (name, shape) in object_type.fields {
                 let mut simple = |kind: &'static str, role: &'static str, part: &Part| {
-                    let place = (kind, name.clone(), role);
-                    let dangling = self.dangling.entry(place.clone());
+                    let field_part = (kind, name.clone(), role);
+                    let dangling = self.dangling.entry(field_part.clone());
                     let dangling = *dangling.or_insert_with(|| random.chance(40));
-                    let given = self.actions.entry(place);
+                    let given = self.actions.entry(field_part);
                     let action =
                         *given.or_insert_with(|| action(!role.is_empty(), dangling, random));
                     declared_part(part, action, dangling, values, &known)

@@ -15,7 +15,7 @@ use super::forms::{self, Form};
 use super::objects::reading;
 use crate::report::{Outcome, Report, fail, same, same_text};
 use permazen_tests::trace::event_log::EventLog;
-use permazen_tests::trace::objects::{Context, Place, Tx};
+use permazen_tests::trace::objects::{Context, ObjectField, Tx};
 use permazen_tests::trace::refusal::{Answer, Refusal};
 use permazen_tests::trace::step::{Header, Step};
 
@@ -104,9 +104,9 @@ pub fn newest_model(database: &Database) -> Outcome<Arc<SchemaModel>> {
 
 fn perform(tx: &Tx<'_>, step: &Step) -> Answer<()> {
     let id = step.text("id")?;
-    let place =
-        Place { id, field: step.optional_text("field")?.unwrap_or_default(), migrate: false };
-    let kind = tx.field(&place);
+    let object_field =
+        ObjectField { id, field: step.optional_text("field")?.unwrap_or_default(), migrate: false };
+    let kind = tx.field(&object_field);
     let kind = kind.as_ref().map(|field| &field.kind);
     let value = step.optional_text("value")?;
     let amount = || -> Answer<i64> {
@@ -117,26 +117,26 @@ fn perform(tx: &Tx<'_>, step: &Step) -> Answer<()> {
     match (step.op(), kind) {
         ("delete", _) => tx.delete(id).map(drop),
         ("create", _) => tx.create(id, None).map(drop),
-        ("set", Some(ResolvedKind::Counter)) => tx.set_counter(&place, amount()?),
-        ("set", _) => tx.set(&place, value),
-        ("adjust", _) => tx.adjust_counter(&place, amount()?),
-        ("append", _) => tx.list_append(&place, value),
-        ("insert", _) => {
-            tx.list_insert(&place, step.integer("index")?, &[value.map(str::to_owned)]).map(drop)
-        }
-        ("replace", _) => tx.list_set(&place, step.integer("index")?, value).map(drop),
+        ("set", Some(ResolvedKind::Counter)) => tx.set_counter(&object_field, amount()?),
+        ("set", _) => tx.set(&object_field, value),
+        ("adjust", _) => tx.adjust_counter(&object_field, amount()?),
+        ("append", _) => tx.list_append(&object_field, value),
+        ("insert", _) => tx
+            .list_insert(&object_field, step.integer("index")?, &[value.map(str::to_owned)])
+            .map(drop),
+        ("replace", _) => tx.list_set(&object_field, step.integer("index")?, value).map(drop),
         ("remove", Some(ResolvedKind::List { .. })) => {
-            tx.list_remove(&place, step.integer("index")?).map(drop)
+            tx.list_remove(&object_field, step.integer("index")?).map(drop)
         }
-        ("add", _) => tx.set_add(&place, value).map(drop),
-        ("remove", Some(ResolvedKind::Set { .. })) => tx.set_remove(&place, value).map(drop),
-        ("put", _) => tx.map_put(&place, step.optional_text("key")?, value).map(drop),
+        ("add", _) => tx.set_add(&object_field, value).map(drop),
+        ("remove", Some(ResolvedKind::Set { .. })) => tx.set_remove(&object_field, value).map(drop),
+        ("put", _) => tx.map_put(&object_field, step.optional_text("key")?, value).map(drop),
         ("remove", Some(ResolvedKind::Map { .. })) => {
-            tx.map_remove(&place, step.optional_text("key")?).map(drop)
+            tx.map_remove(&object_field, step.optional_text("key")?).map(drop)
         }
-        ("clear", Some(ResolvedKind::List { .. })) => tx.list_clear(&place),
-        ("clear", Some(ResolvedKind::Set { .. })) => tx.set_clear(&place, &step.bounds()?),
-        ("clear", Some(ResolvedKind::Map { .. })) => tx.map_clear(&place, &step.bounds()?),
+        ("clear", Some(ResolvedKind::List { .. })) => tx.list_clear(&object_field),
+        ("clear", Some(ResolvedKind::Set { .. })) => tx.set_clear(&object_field, &step.bounds()?),
+        ("clear", Some(ResolvedKind::Map { .. })) => tx.map_clear(&object_field, &step.bounds()?),
         (op, _) => Err(Refusal::new("test error", format!("{op} does not fit the field"))),
     }
 }

@@ -481,7 +481,7 @@ pub(crate) fn converted(
     }
 }
 
-/// The first floating-point number after those of an `i64`.
+/// The first floating-point number after all numbers of an `i64`.
 const LIMIT: f64 = 9_223_372_036_854_775_808.0;
 
 /// A value in another type; `None` if it has no exact counterpart.

@@ -390,7 +390,7 @@ impl World {
         if base.version != version && !is_recorded {
             let [to, from] = [version, base.version]
                 .map(|version| &self.programs[version].model(base.of_type).unwrap().version);
-            // Nobody knows what became of fields that only the base has.
+            // It is not known what became of fields that only the base has.
             let is_same = |one: &Spec, of: &Version| {
                 of.fields
                     .iter()

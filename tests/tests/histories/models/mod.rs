@@ -213,7 +213,7 @@ impl History {
         self.programs[0].db.read(World::read).unwrap()
     }
 
-    /// Lets a program move all objects. That is no change, so nobody is told.
+    /// Lets a program move all objects. That is no change, so no listener is called.
     fn upgrade(&mut self) {
         self.heard.clear();
         let mut random = self.random.clone();

@@ -180,7 +180,7 @@ impl Runner<'_> {
         self.history.validation == Validation::Off
     }
 
-    /// Compares the violations of a refused commit with those of the naive model.
+    /// Compares the violations of a refused commit with the violations of the naive model.
     fn refused(&mut self, refused: CommitError, world: &mut World) -> Result<Transaction> {
         let (error, tx) = refused.into_parts();
         let Error::Invalid(violations) = &error else {

@@ -257,7 +257,7 @@ fn reading_moves_nothing() {
             load_all::<Tag>(tx, &mut refused)?,
         ];
         assert_eq!(loaded, [61, 25, 180, 30]);
-        // All objects can be read by name, also those of removed types.
+        // All objects can be read by name, also objects of removed types.
         let mut all = 0;
         for object in tx.everything()? {
             all += usize::from(!object?.fields()?.is_empty());

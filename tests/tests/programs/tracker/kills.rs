@@ -12,7 +12,7 @@ use crate::tracker::versions::{check_new, check_old};
 /// How many issues there are. There are about four times as many objects.
 const ISSUES: u32 = 600;
 
-/// What an undisturbed database shows after so many days of work.
+/// What an undisturbed database shows after a number of days of work.
 struct Expected {
     /// To version 1, without an upgrade.
     old: Vec<Lines>,
