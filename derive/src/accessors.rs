@@ -15,7 +15,7 @@ use crate::values::{conversion, position, referred, stored};
 pub(crate) struct Access {
     /// A place that holds the object.
     pub(crate) object: TokenStream,
-    /// Where the fields of the struct begin among those of the model; `None` for 0.
+    /// Where the fields of the struct begin among the fields of the model; `None` for 0.
     pub(crate) start: Option<TokenStream>,
 }
 

@@ -11,7 +11,8 @@ use crate::flattened;
 use crate::object_model::{CompositeModel, FieldModel, ObjectModel, Role, Shape, ValueModel};
 use crate::values::{position, reference, stored};
 
-/// The constants of a model or mix-in with its declarations, those of its mix-ins included.
+/// The constants of a model or mix-in with its declarations, including the declarations of its
+/// mix-ins.
 pub(crate) fn declarations(model: &ObjectModel) -> TokenStream {
     let krate = &model.krate;
     let m = quote!(#krate::__private);
@@ -72,7 +73,7 @@ fn declaration(model: &ObjectModel, at: usize, field: &FieldModel) -> TokenStrea
     });
     let evolution = evolution::declaration(model, at, field);
     let declared_in = declared_in(model);
-    // The names of accessors can only clash with those of mix-ins, or of models that have some.
+    // The names of accessors can only clash with names of mix-ins, or of models that have some.
     let accessor = (model.role == Role::Mixin || !model.flattened.is_empty()).then(|| {
         let accessor = field.accessor.unraw().to_string();
         quote!(.accessor(#accessor))

@@ -22,7 +22,8 @@ impl Errors {
         self.push(syn::Error::new(span, message));
     }
 
-    /// Adds the mistakes of `others` that are not among these. Those in attributes of a generic struct
+    /// Adds the mistakes of `others` that are not among these. Mistakes in attributes of a generic
+    /// struct
     /// are found for each of its aliases.
     pub(crate) fn add(&mut self, others: Errors) {
         let identity = |error: &syn::Error| format!("{:?} {error}", error.span());

@@ -14,7 +14,7 @@ use crate::object_model::{Flattened, ObjectModel};
 use crate::types;
 use crate::values::position;
 
-/// The accessors of a struct, which has those of its mix-ins before its own:
+/// The accessors of a struct, which has the accessors of its mix-ins before its own:
 /// `<Named as Mixin>::Fields<'t, DogFields<'t>>`.
 pub(crate) fn fields_type(
     model: &ObjectModel,
@@ -49,7 +49,7 @@ pub(crate) fn constants(model: &ObjectModel) -> TokenStream {
     quote!(#(#each)*)
 }
 
-/// The declarations of a struct with those of its mix-ins.
+/// The declarations of a struct with the declarations of its mix-ins.
 pub(crate) fn declarations(
     model: &ObjectModel,
     own_fields: &TokenStream,

@@ -1,4 +1,4 @@
-//! Whose hooks a block has: those of a struct, or of the enum of a kind.
+//! The owner of the hooks in a block: a struct, or the enum of a kind.
 
 use proc_macro2::TokenStream;
 use quote::quote_spanned;

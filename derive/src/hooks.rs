@@ -109,7 +109,7 @@ impl Hooks {
         if events.is_empty() {
             return;
         }
-        // The signature is not the choice of who writes a hook.
+        // The author of a hook does not choose its signature.
         function.attrs.push(parse_quote!(#[allow(clippy::unnecessary_wraps)]));
         let Some(parsed) = signature(function, errors) else { return };
         for attribute in &events {

@@ -1,4 +1,5 @@
-//! The methods of handles that find who refers to an object: their rules and their code.
+//! The methods of handles that find the objects that refer to an object: their rules and their
+//! code.
 
 use proc_macro2::TokenStream;
 use quote::{quote, quote_spanned};

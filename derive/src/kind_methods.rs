@@ -7,7 +7,7 @@ use syn::Lifetime;
 use crate::allowed::allowed;
 use crate::kind_model::KindModel;
 
-/// Methods named like those of `Obj`. The derive of a mix-in refuses accessors with
+/// Methods named like methods of `Obj`. The derive of a mix-in refuses accessors with
 /// names of methods of `Obj`, so these hide none.
 pub(crate) fn methods(model: &KindModel, lifetime: &Lifetime) -> TokenStream {
     let KindModel { ident, visibility, krate, kind, .. } = model;
@@ -108,7 +108,8 @@ pub(crate) fn methods(model: &KindModel, lifetime: &Lifetime) -> TokenStream {
                 #m::Member::any(self).cascade(__name)
             }
 
-            /// Copies the object, and those to which the cascades of `copy` lead. Returns the copy of
+            /// Copies the object, and the objects to which the cascades of `copy` lead. Returns the
+            /// copy of
             /// this object.
             ///
             /// # Errors

@@ -118,7 +118,7 @@ use object_model::{ObjectModel, Role};
 ///
 /// Objects that were stored with other fields, by an earlier or later version of the program, move
 /// to the schema of the struct. A move that would lose something is refused. These attributes say
-/// where values come from and what may go. Names are those in the database.
+/// where values come from and what may go. Names are the names in the database.
 ///
 /// | attribute | what it says |
 /// |---|---|
@@ -301,7 +301,7 @@ pub fn derive_permazen_enum(input: TokenStream) -> TokenStream {
 /// `composite(…)`, `rename_all`, `default_allow_deleted`, `default_upgrade`, `hooks`, `accessors`,
 /// `aliases` and
 /// `crate`, with the same meaning as for [`PermazenObject`](macro@PermazenObject). A mix-in can flatten other
-/// mix-ins. The fields of a model, those of its mix-ins included, have different names.
+/// mix-ins. The fields of a model, including the fields of its mix-ins, have different names.
 ///
 /// What is `unique` in a mix-in is unique among all objects of the models that flatten it.
 ///

@@ -112,7 +112,7 @@ pub(crate) fn subject(model: &ObjectModel) -> TokenStream {
     }
 }
 
-/// The accessors of the mix-in's fields in a model, before those in `R`.
+/// The accessors of the mix-in's fields in a model, before the ones in `R`.
 fn accessors_type(model: &ObjectModel) -> TokenStream {
     let ObjectModel { ident, visibility, krate, .. } = model;
     let m = quote!(#krate::__private);

@@ -14,7 +14,7 @@ use crate::types::ReferenceModel;
 pub(crate) enum Role {
     /// It is an object type.
     Model,
-    /// Its fields are those of other structs.
+    /// Its fields are fields of other structs.
     Mixin,
 }
 
@@ -36,7 +36,7 @@ pub(crate) struct ObjectModel {
     pub(crate) skipped: Vec<Ident>,
     pub(crate) refused: Vec<Refused>,
     pub(crate) composites: Vec<CompositeModel>,
-    /// Methods that find who refers to an object.
+    /// Methods that find the objects that refer to an object.
     pub(crate) inverses: Vec<Inverse>,
     pub(crate) evolution: TypeEvolution,
     /// A function of the program that checks the struct.

@@ -91,7 +91,7 @@ impl Defaults {
 
 const FIVE: i32 = 5;
 
-fn nobody() -> Ref<Defaults> {
+fn missing() -> Ref<Defaults> {
     match ObjId::from_bytes([10, 0, 0, 0, 0, 0, 0, 1]) {
         Ok(id) => Ref::new(id),
         Err(error) => unreachable!("{error}"),
@@ -111,7 +111,7 @@ struct Values {
     level: Level,
     #[permazen(with = i64, default = Days(3))]
     days: Days,
-    #[permazen(default = nobody())]
+    #[permazen(default = missing())]
     required: Ref<Defaults>,
     #[permazen(default = None)]
     friend: Option<Ref<Self>>,

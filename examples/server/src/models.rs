@@ -7,7 +7,7 @@ use permazen::{
     ModelSet, Obj, PermazenEnum, PermazenFields, PermazenKind, PermazenObject, Ref, Result, Tx,
 };
 
-/// Somebody who asks or answers.
+/// A person that asks or answers.
 #[derive(PermazenObject, Debug)]
 #[permazen(hooks)]
 pub struct User {
@@ -94,7 +94,7 @@ impl Ticket {
     fn check(&self) -> Result<(), String> {
         filled(&self.titled.title).map_err(|problem| format!("the title {problem}"))?;
         match (self.state, self.owner) {
-            (State::Taken, None) => Err("is taken by nobody".into()),
+            (State::Taken, None) => Err("is taken, but has no owner".into()),
             _ => Ok(()),
         }
     }

@@ -13,7 +13,7 @@ use tokio::task::JoinSet;
 
 use super::{Failed, open, serve};
 
-/// Who asks what; other lines say what happens.
+/// The requests of each client; other lines say what happens.
 const SCRIPT: &str = include_str!("session.txt");
 
 struct Client {

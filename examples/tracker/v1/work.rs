@@ -31,7 +31,7 @@ pub fn work(db: &Permazen, day: i32) -> Result<()> {
                 edits: vec!["Done".to_owned()],
                 reactions: [("rocket".to_owned(), day)].into(),
             })?;
-            // Who refers to the issue: references are always indexed.
+            // The objects that refer to the issue: references are always indexed.
             for attachment in tx.index(Attachment::ISSUE)?.get(issue)?.to_vec()? {
                 attachment.delete()?;
             }

@@ -63,7 +63,7 @@ type Friend = Option<Ref<Person>>;
 )]
 pub struct Person {
     /// The name.
-    #[permazen(indexed, unique, exclude(nulls, "nobody", range(gt = "x", le = "y")), storage_id = 11)]
+    #[permazen(indexed, unique, exclude(nulls, "unknown", range(gt = "x", le = "y")), storage_id = 11)]
     pub name: Option<String>,
     /// The age.
     #[permazen(upgrade = "reset", rename = "years", was = "age", default = 18)]
