@@ -97,7 +97,7 @@ fn of_size(dir: &Path, objects: usize, settings: &Settings) -> Load {
     Load { objects, append, sort, ours, adding, memory, fill, file }
 }
 
-/// IDs that ascend, as those of the loader do.
+/// IDs that ascend, as the IDs of the loader do.
 fn ids(count: usize) -> Vec<[u8; 8]> {
     let id = |n: usize| {
         let mut bytes = (n as u64 * 32_768).to_be_bytes();

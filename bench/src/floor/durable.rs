@@ -102,7 +102,8 @@ impl Side {
         Case::new(name, goal, self.by_hand(seed, commits, each), ours)
     }
 
-    /// Creates people in a commit for each: by hand one after the other, ours in so many threads at the same time.
+    /// Creates people in a commit for each: by hand one after the other, ours in this many threads
+    /// at the same time.
     fn threads(
         &self,
         (name, goal): (&'static str, f64),

@@ -65,7 +65,8 @@ impl World {
     }
 }
 
-/// Copies an environment that nobody has open, as it is: a copy that the store makes has its pages full.
+/// Copies an environment that no program has open, as it is: a copy that the store makes has its
+/// pages full.
 pub fn copy_files(from: &Path, to: &[PathBuf]) {
     for to in to {
         std::fs::create_dir(to).unwrap();

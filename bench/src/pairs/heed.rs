@@ -12,7 +12,7 @@ use super::{Read, Write};
 
 type Database = heed::Database<'static, Bytes, Bytes>;
 
-/// An environment that nobody else uses.
+/// An environment that no other program uses.
 pub struct Environment {
     env: Env,
     pairs: Database,
@@ -25,7 +25,7 @@ impl Environment {
         let mut options = EnvOpenOptions::new();
         options.map_size(64 << 30).max_dbs(1);
         let flags = if durable { EnvFlags::empty() } else { EnvFlags::NO_SYNC };
-        // SAFETY: nobody else uses this file, and it is lost if the system crashes.
+        // SAFETY: no other program uses this file, and it is lost if the system crashes.
         let env = unsafe { options.flags(flags).open(path).unwrap() };
         let txn = env.write_txn().unwrap();
         let made = env.create_databases_and_commit(txn, |maker, txn| {

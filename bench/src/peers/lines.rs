@@ -114,7 +114,7 @@ fn update(name: &str, world: &mut World, count: usize, sample: usize, each: usiz
     found
 }
 
-/// Deletes people to whom nobody refers, and creates them again.
+/// Deletes people to whom no other object refers, and creates them again.
 fn replace(world: &mut World, count: usize, sample: usize, each: usize) -> [Line; 2] {
     let World { sides, people, authors } = world;
     let names = ["delete, one transaction", "create, one transaction"];

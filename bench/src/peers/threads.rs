@@ -49,7 +49,8 @@ fn run(world: &World, side: usize, threads: usize, each: usize, seed: u64) -> Co
                     let (number, writes) = draw();
                     let key = filled.people[number];
                     if writes {
-                        // The score that it has, so that all sides stay the same whoever comes first.
+                        // The score that it has, so that all sides stay the same in whichever order
+                        // the threads come.
                         session.set_score(key, world.people[number].score);
                     } else {
                         session.load(&[key]);

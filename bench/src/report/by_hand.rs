@@ -45,7 +45,7 @@ pub fn write(floor: &Floor, results: &Results, save: &dyn Fn(&str, &str)) {
     }
     for memory in &floor.memory {
         page += &format!("\n## In memory, {} objects\n\n", grouped(memory.objects));
-        page += "The memory store, beside a `BTreeMap` of the same pairs. It has transactions, snapshots and readers that nobody \
+        page += "The memory store, beside a `BTreeMap` of the same pairs. It has transactions, snapshots and readers that no writer \
                  blocks; the map has none of these.\n\n";
         page += &table(&memory.lines);
     }

@@ -7,7 +7,7 @@ use crate::published::RandomKeys;
 const SETTINGS: &str = "\
 The objects are people with five fields, of which a number and a string are indexed, and messages of a tenth of the people: \
 ten of each author, with a reference that is indexed and must lead to a person. The time of each line includes beginning and end of \
-the transaction. Each side is written as somebody who knows the library would:\n\n\
+the transaction. Each side is written as a programmer who knows the library would write it:\n\n\
 - **permazen**: the typed layer on LMDB. IDs are random.\n\
 - **SQLite (rusqlite)**: prepared statements, WAL, 256 MiB of cache, a memory map, foreign keys on. IDs are counted up, which keeps \
 new rows together. The newest rusqlite has another version of SQLite than diesel can have, and a program can have only one, so this is \

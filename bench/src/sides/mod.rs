@@ -1,4 +1,4 @@
-//! Libraries that a program could use, each written as somebody who knows it would.
+//! Libraries that a program could use, each used as a programmer who knows it would use it.
 
 pub mod diesel;
 pub mod native_db;
@@ -36,13 +36,13 @@ pub trait Side: Sync {
     fn size(&self) -> u64;
 }
 
-/// Each method is a transaction, or as many as `each` says. What is read is not given back unless
-/// somebody needs it; it is made, though.
+/// Each method is a transaction, or as many as `each` says. What is read is not returned unless the
+/// caller needs it; it is made, though.
 pub trait Session {
     /// Creates people in one transaction for `each` of them. Returns their keys.
     fn create(&mut self, people: &[Person], each: usize) -> Vec<Key>;
 
-    /// Creates messages in one transaction: who writes and what.
+    /// Creates messages in one transaction: author and text of each.
     fn write_messages(&mut self, messages: &[(Key, String)]) -> Vec<Key>;
 
     /// Makes whole objects, one by one.
@@ -61,7 +61,7 @@ pub trait Session {
     /// Loads up to `limit` people from this age on, in order of age.
     fn load_from(&mut self, low: i32, limit: usize) -> usize;
 
-    /// For each message, reads the score of who wrote it.
+    /// For each message, reads the score of its author.
     fn follow(&mut self, messages: &[Key]);
 
     /// For each author, reads the text of all messages. Returns the number of messages.

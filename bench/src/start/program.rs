@@ -96,7 +96,7 @@ pub fn write(folder: &Path, models: usize) {
     fs::write(folder.join("src/main.rs"), text).unwrap();
 }
 
-/// Changes the program a little, as somebody does who works on it.
+/// Changes the program a little, as a programmer does while working on it.
 pub fn change(folder: &Path, change: usize) {
     let path = folder.join("src/main.rs");
     let text = fs::read_to_string(&path).unwrap();
