@@ -85,7 +85,7 @@ pub fn find_by_name<P: Read>(pairs: &P, name: &str) -> Option<Id> {
     found
 }
 
-/// Shows the age and ID of everybody with an age from `low` to below `high`.
+/// Shows the age and ID of all people with an age from `low` to below `high`.
 pub fn visit_by_age<P: Read>(pairs: &P, (low, high): (i32, i32), mut visit: impl FnMut(&[u8], Id)) {
     let bound = |age: i32| Key::new(&[P::START, &[AGE], &long_bytes(i64::from(age))]);
     visit_index(pairs, &bound(low), &bound(high), &mut visit);

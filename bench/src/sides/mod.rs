@@ -54,8 +54,8 @@ pub trait Session {
     /// Finds the person with each name.
     fn find(&mut self, names: &[String]);
 
-    /// Walks over everybody with an age from `low` to below `high`, in order of age, without loading them if the
-    /// library can. Returns their number.
+    /// Walks over all people with an age from `low` to below `high`, in order of age, without
+    /// loading them if the library can. Returns their number.
     fn scan(&mut self, low: i32, high: i32) -> usize;
 
     /// Loads up to `limit` people from this age on, in order of age.

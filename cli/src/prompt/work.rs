@@ -171,7 +171,7 @@ impl Work<'_> {
             let (transaction, out) = (Some(transaction), &mut *self.out);
             run_piece(piece, script, &mut Context { session, out, transaction, ids, asks: None })
         };
-        // To look at a plan changes nothing, so it cannot be in conflict with anybody.
+        // To show a plan changes nothing, so it cannot be in conflict with other transactions.
         match piece.is_explanation() {
             true => open.transaction.untracked(run),
             false => run(&open.transaction),

@@ -109,8 +109,8 @@ pub(super) fn open(
     Ok(Database { path: dump.path().to_path_buf(), store: Store::Xml(dump) })
 }
 
-/// The warnings that everybody should see. What only makes the server slow is advice that always comes, and would hide
-/// the others.
+/// The warnings that every user should see. What only makes the server slow is advice that always
+/// comes, and would hide the others.
 fn dangers(store: &OpenStore) -> impl Iterator<Item = &Warning> {
     store.warnings().iter().filter(|warning| warning.kind() != WarningKind::Speed)
 }

@@ -39,7 +39,7 @@ impl Queue {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Adds a finding when there is room for it. Returns whether anybody wants it.
+    /// Adds a finding when there is room for it. Returns whether findings are still taken.
     pub(crate) fn push(&self, finding: Finding) -> bool {
         let is_full = |state: &mut State| state.findings.len() >= WAITING && !state.abandoned;
         let state = self.changed.wait_while(self.lock(), is_full);
