@@ -12,14 +12,14 @@ use permazen::{Any, Permazen, PermazenFields, PermazenKind, PermazenObject, Ref}
 #[permazen(inverse(labelled = Album::LABELS.key(), pupils = Self::TEACHER, noted = Note::ON))]
 #[permazen(inverse(liked = Album::LIKES.by))]
 pub struct Artist {
-    /// Who taught the artist.
+    /// The artist that taught this one.
     pub teacher: Option<Ref<Self>>,
 }
 
 /// A mix-in.
 #[derive(PermazenFields, Default)]
 pub struct Likes {
-    /// Who likes it.
+    /// An artist that likes it.
     pub by: Option<Ref<Artist>>,
 }
 
@@ -33,7 +33,7 @@ pub struct Album {
     pub guests: Vec<Ref<Artist>>,
     /// Words about artists.
     pub labels: BTreeMap<Ref<Artist>, String>,
-    /// Who likes it.
+    /// An artist that likes it.
     #[permazen(flatten)]
     pub likes: Likes,
 }
