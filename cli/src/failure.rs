@@ -27,7 +27,7 @@ pub(crate) enum Exit {
     No,
     /// It failed, and nothing was changed.
     Failed,
-    /// Others were in the way, and nothing was changed. It may work later.
+    /// Other programs were in the way, and nothing was changed. It may work later.
     Busy,
     /// It is not known whether the changes were committed.
     Unknown,

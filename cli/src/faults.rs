@@ -199,7 +199,7 @@ fn most() -> u64 {
     most.map_or(MOST, |most| most.parse().expect("a number"))
 }
 
-/// Checks that the state is that before or after, and that what is said about it is right.
+/// Checks that the state is the one before or the one after, and that the message is right.
 fn check_whole(burning: &Burning, fault: Fault, result: &Result<Answer, Failure>, states: &States) {
     let found = burning.pairs();
     assert!(found == states.before || found == states.after, "{fault:?}: half of it is there");
@@ -273,7 +273,7 @@ fn what_changes_the_database_is_whole_or_absent() {
     let empty = || Burning::with(b"<entries/>");
     whole_or_absent(&["--write", "load", &objects], empty);
     whole_or_absent(&["--write", "load", &json], reference);
-    // The schemas in it ask for storage IDs, and get them or the error is said.
+    // The schemas in it ask for storage IDs, and get them, or the load fails.
     whole_or_absent(&["--write", "load", "--allow-unresolved", &exported], empty);
     whole_or_absent(&["--write", "load", "-R", &json], reference);
     whole_or_absent(&["--write", "kv", "load", &pairs], empty);
@@ -401,7 +401,7 @@ fn a_migration_moves_whole_batches_and_says_so() {
                     said.strip_suffix(end)?.parse().ok()
                 });
                 let known = known.unwrap_or(0);
-                // What is said was committed. If the outcome is unknown, it can be one batch more.
+                // What the message says was committed. If the outcome is unknown, it can be one batch more.
                 let unsure = if failure.exit == Exit::Unknown { 1000 } else { 0 };
                 assert!(
                     (moved - unsure.min(moved)..=moved).contains(&known),

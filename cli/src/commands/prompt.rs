@@ -4,7 +4,7 @@
 use super::{Command, Context, PromptTask, Scope};
 use crate::failure::{Answer, Failure};
 
-/// What is said about them elsewhere.
+/// The message if one of them is used elsewhere.
 pub(crate) const ONLY_AT_THE_PROMPT: &str = "this is for the prompt, where changes wait for `commit`; \
     a script is a transaction that is committed at its end";
 

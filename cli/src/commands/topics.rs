@@ -90,7 +90,7 @@ pub(super) const TOPICS: &[Topic] = &[
     },
 ];
 
-/// What is said of words that begin no statement.
+/// The help on words that begin no statement.
 const PARTS: &[(&[&str], Topic)] = &[
     (
         &["where", "and", "or", "not", "in", "has", "starts", "is", "null"],
@@ -131,7 +131,7 @@ const WITH: &[(&str, &[&str])] = &[
     ("index", &["reverse"]),
 ];
 
-/// What is said of a word of the language.
+/// The help on a word of the language.
 pub(super) fn topic(word: &str) -> Option<&'static Topic> {
     let with = WITH.iter().find(|(_, words)| words.contains(&word));
     let word = with.map_or(word, |(statement, _)| statement);
@@ -151,7 +151,7 @@ impl Topic {
 mod tests {
     use super::*;
 
-    /// What statements are is said in one place more: by the language.
+    /// The language has its own list of statements: the two agree.
     #[test]
     fn there_is_help_for_each_statement() {
         for topic in TOPICS {

@@ -28,7 +28,7 @@ pub(super) enum Typed {
     End,
 }
 
-/// What is said about [`Typed::Unreadable`].
+/// The message about [`Typed::Unreadable`].
 pub(super) const UNREADABLE: &str = "the line is not UTF-8, so it is passed over; type it again";
 
 /// The same where more may be lost.

@@ -11,7 +11,7 @@ use crate::output::{self, Output};
 use crate::session::{ONLY_TRIED, Session};
 use crate::statement;
 
-/// What is said if the output cannot be written after the commit.
+/// The message if the output cannot be written after the commit.
 const COMMITTED: &str = "what the script changes is committed";
 
 /// Runs a script. `each`: each piece is a transaction of its own.
@@ -134,7 +134,7 @@ fn run_each(script: &Script, session: &Session, out: &mut Output) -> Result<Answ
 }
 
 /// Runs pieces as one transaction. What they print is held back until it is committed, and forgotten if
-/// it fails. They are run again if others were in the way, as long as nothing is printed.
+/// it fails. They are run again if other programs were in the way, as long as nothing is printed.
 fn run_one(
     pieces: &[Piece],
     edits: bool,

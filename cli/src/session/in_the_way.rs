@@ -8,11 +8,11 @@ use crate::failure::{Exit, Failure};
 use crate::interrupt::Interrupt;
 use crate::output;
 
-/// After this time it is said that the program waits.
+/// After this time a message says that the program waits.
 const TOLD_AFTER: Duration = Duration::from_secs(1);
 /// How long to wait at a time before looking for Ctrl-C.
 pub(super) const SLICE: Duration = Duration::from_millis(50);
-/// How long to pause if others are in the way and nothing can be waited for.
+/// How long to pause if other programs are in the way and nothing can be waited for.
 const PAUSE: Duration = Duration::from_millis(10);
 
 const WAITING: &str = "waiting for other programs that use the database";
@@ -67,7 +67,7 @@ fn busy(failure: &Failure, wait: Duration) -> Failure {
 pub(crate) fn telling<T>(on_server: bool, run: impl FnOnce() -> T) -> T {
     thread::scope(|scope| {
         let (running, ended) = channel::<()>();
-        // Without the thread, nothing is said.
+        // Without the thread, there is no message.
         let _ = thread::Builder::new().spawn_scoped(scope, move || {
             if ended.recv_timeout(TOLD_AFTER) == Err(RecvTimeoutError::Timeout) {
                 output::note_now(if on_server { WAITING_FOR_SERVER } else { WAITING });

@@ -25,7 +25,7 @@ pub(crate) use open::warn_of;
 use crate::failure::{Answer, Failure};
 use crate::interrupt::Interrupt;
 
-/// What is said at the end of a dry run.
+/// The message at the end of a dry run.
 pub(crate) const ONLY_TRIED: &str = "this was only tried: nothing is changed";
 
 /// An open database.
@@ -100,7 +100,8 @@ impl Session {
         self.read_once.set(true);
     }
 
-    /// Whether what has failed can be run again since `begun`: others were in the way, there is time
+    /// Whether what has failed can be run again since `begun`: other programs were in the way, there is
+    /// time
     /// left, Ctrl-C has not come, and what was read can be read again.
     pub(crate) fn is_run_again(&self, failure: &Failure, begun: Instant) -> bool {
         failure.is_retryable

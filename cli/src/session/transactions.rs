@@ -12,11 +12,11 @@ use super::{Counted, Damage, Session, in_the_way};
 use crate::failure::Failure;
 use crate::output;
 
-/// What is said of an edit of a database whose recorded schemas are damaged.
+/// The message about an edit of a database whose recorded schemas are damaged.
 const WHAT_WORKS: &str = "nothing can be changed until this is repaired; commands that only read, \
      `check`, `kv`, `copy` and `backup` work";
 
-/// What is said of a database whose recorded schemas are damaged.
+/// The message about a database whose recorded schemas are damaged.
 const HOW_TO_REPAIR: &str = "objects of a damaged schema cannot be read, and nothing can be changed, \
      until this is repaired; `check`, `kv`, `copy` and `backup` work on all that is stored";
 

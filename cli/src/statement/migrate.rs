@@ -111,7 +111,7 @@ pub(crate) fn migrate(
     Ok(Answer::yes_if(report.refused == 0))
 }
 
-/// What is said about a run that did not come to its end.
+/// The message about a run that did not come to its end.
 fn the_rest_continues(moved: u64) -> String {
     format!("{moved} object(s) are moved, and the same statement continues with the others")
 }

@@ -40,7 +40,7 @@ pub(super) fn write(
         out.say("");
         out.check()?;
         match written {
-            // What was wrong is said elsewhere.
+            // The error is reported elsewhere.
             Err(ObjectXmlError::Io(_)) | Ok(_) => Ok(found),
             Err(error) => Err(error.into()),
         }

@@ -133,7 +133,7 @@ impl From<NotCommitted> for Failure {
 
 const UNCHANGED: &str = "nothing was changed";
 
-/// An error of the store in other words. If others are in the way, the exit code says so.
+/// An error of the store in other words. If other programs are in the way, the exit code says so.
 fn of_store(error: &KvError, what: String) -> Failure {
     if error.is_retryable() { Busy(what).into() } else { what.into() }
 }
@@ -242,8 +242,8 @@ impl Database {
         Ok(self.store().begin(&options)?)
     }
 
-    /// Begins a transaction that writes. If the host says how long to wait for others, it can stop the
-    /// wait, and it is said if that takes long.
+    /// Begins a transaction that writes. If the host says how long to wait for other programs, it
+    /// can stop the wait, and a message says so if that takes long.
     pub(super) fn begin_writing(
         &self,
         terminal: &Terminal<'_>,

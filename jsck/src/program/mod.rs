@@ -44,13 +44,13 @@ pub const FINDINGS: u8 = 1;
 /// Exit code if the database could not be checked, or the report could not be written.
 pub const FAILED: u8 = 2;
 
-/// Exit code if others were in the way: they change the database, or have it open in a way that cannot
-/// be shared. Nothing was changed, and the same may succeed later.
+/// Exit code if other programs were in the way: they change the database, or have it open in a way
+/// that cannot be shared. Nothing was changed, and the same may succeed later.
 pub const BUSY: u8 = 3;
 
 /// Runs the program: opens the database, checks it, repairs it if asked to, and prints the report to
-/// `out`. Returns the exit code: [`CLEAN`], [`FINDINGS`], [`FAILED`] or [`BUSY`]. Why it failed is said on
-/// standard error.
+/// `out`. Returns the exit code: [`CLEAN`], [`FINDINGS`], [`FAILED`] or [`BUSY`]. Standard
+/// error says why it failed.
 ///
 /// ```
 /// use clap::Parser;

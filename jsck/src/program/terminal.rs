@@ -16,7 +16,7 @@ use serde_json::ser::{Formatter, Serializer};
 
 use super::host::{Failure, Host};
 
-/// After this time it is said that the program waits.
+/// After this time a message says that the program waits.
 pub(super) const TOLD_AFTER: Duration = Duration::from_secs(1);
 
 /// A line that is being built.
@@ -89,7 +89,7 @@ impl<'o> Terminal<'o> {
         let complaint = self.complaint(text);
         thread::scope(|scope| {
             let (running, ended) = channel::<()>();
-            // Without the thread, nothing is said.
+            // Without the thread, there is no message.
             let _ = thread::Builder::new().spawn_scoped(scope, move || {
                 if ended.recv_timeout(TOLD_AFTER) == Err(RecvTimeoutError::Timeout) {
                     let _ = io::stderr().write_all(complaint.as_bytes());

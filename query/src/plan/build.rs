@@ -43,7 +43,7 @@ impl Chooser<'_> {
         })
     }
 
-    /// What is said of a condition on a union of whole types, all objects of which are read.
+    /// The note on a condition on a union of whole types, all objects of which are read.
     fn whole_types(&self, objects: &CheckedObjects, filter: &CheckedCondition) -> Option<String> {
         let CheckedObjectsKind::Combined(first, rest) = &objects.kind else { return None };
         let operands = rest

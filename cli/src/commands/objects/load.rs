@@ -154,7 +154,7 @@ impl Load {
                         return Err(Failure::new(format!("{file}: {what}")));
                     }
                     let join = match error {
-                        // What is said about them begins with their place.
+                        // Their messages begin with their position.
                         ObjectXmlError::Object { .. } | ObjectXmlError::Schema { .. } => ", ",
                         _ => ": ",
                     };
