@@ -137,7 +137,7 @@ pub(crate) fn is_bare_id(word: &str) -> bool {
     word.len() == 16 && word.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
 
-/// The message about one.
+/// The message about an ID without its `@`.
 pub(crate) fn needs_at(word: &str) -> String {
     format!("an ID is written with @ before it: @{}", word.to_ascii_lowercase())
 }

@@ -100,9 +100,8 @@ impl Session {
         self.read_once.set(true);
     }
 
-    /// Whether what has failed can be run again since `begun`: other programs were in the way, there is
-    /// time
-    /// left, Ctrl-C has not come, and what was read can be read again.
+    /// Whether what has failed can be run again since `begun`: other programs were in the
+    /// way, there is time left, Ctrl-C has not come, and what was read can be read again.
     pub(crate) fn is_run_again(&self, failure: &Failure, begun: Instant) -> bool {
         failure.is_retryable
             && begun.elapsed() < self.options.wait

@@ -137,7 +137,7 @@ fn settings_that_endanger_commits_are_warned_of_and_advice_is_in_info_alone() {
 
 /// What was said of a change before its commit is not left as if it were true.
 #[test]
-fn a_user_who_may_only_read_is_told_that_nothing_was_committed() {
+fn a_user_with_read_rights_only_is_told_that_nothing_was_committed() {
     let Some(server) = Postgres::shared() else { return };
     let (db, url) = (Fixture::new(), server.new_table());
     db.run(&["copy", &url]).done();

@@ -84,7 +84,7 @@ fn run(host: &Shell, subject: Subject<'_>, args: &[&str]) -> (u8, String) {
 const DAMAGE: [(&str, Option<&str>); 1] = [("11416e6e001000000000000001", None)];
 
 #[test]
-fn it_prints_what_the_program_prints() {
+fn a_host_prints_what_the_program_prints() {
     let (_dir, path) = support::damaged(&DAMAGE);
     let host = Shell::default();
     for args in [&[][..], &["--json"], &["--verbose"]] {
@@ -217,7 +217,7 @@ fn the_encodings_are_those_of_the_host() {
 }
 
 #[test]
-fn it_stops_when_the_host_says_so() {
+fn a_check_stops_when_the_host_says_so() {
     let (_dir, path) = support::damaged(&[]);
     let host = Shell::default();
     host.stop.store(true, Ordering::Relaxed);

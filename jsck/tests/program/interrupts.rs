@@ -96,7 +96,7 @@ fn where_nothing_can_be_summed_up_it_ends_the_program_with_130() {
 }
 
 #[test]
-fn once_it_ends_a_check_and_the_second_time_the_program() {
+fn ctrl_c_ends_a_check_and_the_second_one_the_program() {
     let (dir, path) = damaged(&[STALE_ENTRY]);
     // The summary does not fit into a full pipe, and waits.
     let blocking = full_pipe(dir.path());

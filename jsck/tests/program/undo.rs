@@ -47,7 +47,7 @@ fn refused(args: &[&str], path: &str) -> (String, String) {
 }
 
 #[test]
-fn it_says_what_it_is_of_and_what_was_changed() {
+fn an_undo_file_names_its_database_and_the_changes() {
     let (_dir, path, undo) = repaired(&[STALE_ENTRY, SPOILED]);
     let text = fs::read_to_string(&undo).expect("read");
     let lines: Vec<Value> =
@@ -69,7 +69,7 @@ fn it_says_what_it_is_of_and_what_was_changed() {
 }
 
 #[test]
-fn applied_twice_it_has_nothing_to_do() {
+fn an_undo_file_applied_twice_has_nothing_to_do() {
     let (_dir, before) = damaged(&[STALE_ENTRY, SPOILED]);
     let (_dir, path, undo) = repaired(&[STALE_ENTRY, SPOILED]);
     let text = stdout(&mut jsck(&["--apply-undo", &undo, &path]), 0);
@@ -108,7 +108,7 @@ fn pairs_that_changed_since_are_named_and_left() {
 }
 
 #[test]
-fn one_of_another_database_is_refused() {
+fn an_undo_file_of_another_database_is_refused() {
     let (_dir, first, undo) = repaired(&[STALE_ENTRY]);
     let (_dir, second, _) = repaired(&[STALE_ENTRY]);
     let (_, error) = refused(&[&undo], &second);
@@ -124,7 +124,7 @@ fn one_of_another_database_is_refused() {
 }
 
 #[test]
-fn one_that_is_cut_off_is_recognised_and_can_be_used_as_far_as_it_goes() {
+fn an_undo_file_that_is_cut_off_is_recognised_and_can_be_used_as_far_as_it_goes() {
     let (dir, path, undo) = repaired(&[STALE_ENTRY, SPOILED]);
     let whole = fs::read(&undo).expect("read");
     let head = whole.iter().position(|&byte| byte == b'\n').expect("a line") + 1;
@@ -149,7 +149,7 @@ fn one_that_is_cut_off_is_recognised_and_can_be_used_as_far_as_it_goes() {
 }
 
 #[test]
-fn one_with_a_changed_byte_is_refused() {
+fn an_undo_file_with_a_changed_byte_is_refused() {
     let (dir, path, undo) = repaired(&[STALE_ENTRY, SPOILED]);
     let whole = fs::read(&undo).expect("read");
     let spoiled = dir.path().join("spoiled");

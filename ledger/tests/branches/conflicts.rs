@@ -257,7 +257,7 @@ fn a_squash_keeps_the_conflicts_of_the_head() {
 }
 
 #[test]
-fn invalid_conflicts_are_refused() {
+fn invalid_trees_of_conflicts_are_refused() {
     let (elsewhere, (first, bytes), [second, _]) = sample();
     let (_, page) = copy();
     elsewhere.bring(&page, (&first, &bytes));
@@ -302,7 +302,7 @@ fn invalid_conflicts_are_refused() {
 }
 
 #[test]
-fn they_are_at_a_remote_or_not_as_all_pieces() {
+fn conflicts_have_statuses_like_all_pieces() {
     let (host, page, _, _, [_, third]) = here(false);
     let remote = page.remote();
     remote.attach().unwrap();

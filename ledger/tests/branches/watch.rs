@@ -131,7 +131,7 @@ fn t104_other_branches_are_told_once_a_merge_brings_them() {
 }
 
 #[test]
-fn long_values_are_told_by_their_length() {
+fn long_values_are_notified_with_their_length() {
     let (_, page) = new_page();
     let mut watcher = page.watch(MAIN, b"").unwrap();
     change(&page, MAIN, &[(b"a", Some(&[1; 65_536])), (b"b", Some(&[1; 65_537]))]);
@@ -145,7 +145,7 @@ fn long_values_are_told_by_their_length() {
 }
 
 #[test]
-fn a_reset_is_told_as_a_move_and_a_removed_branch_as_an_error() {
+fn a_reset_is_notified_as_a_move_and_a_removed_branch_as_an_error() {
     let (_, page) = new_page();
     let first = change(&page, MAIN, &[(b"a", Some(b"1"))]);
     change(&page, MAIN, &[(b"a", Some(b"2")), (b"b", Some(b""))]);

@@ -157,7 +157,7 @@ fn a_few_pieces_that_are_a_huge_value_are_not_read_in_one_piece() {
 }
 
 #[test]
-fn whether_a_value_is_here_is_told_by_its_distinct_pieces() {
+fn whether_a_value_is_here_depends_on_its_distinct_pieces() {
     let (_repository, page, id, _) = with_bomb();
     assert!(page.snapshot(&id).unwrap().has(b"bomb").unwrap());
 }

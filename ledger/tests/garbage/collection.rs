@@ -157,43 +157,43 @@ impl Model {
         }
     }
 
-    /// What is kept, by the rules as they are written.
-    fn kept(&self) -> BTreeSet<CommitId> {
+    /// The commits that are kept, by the rules as they are written.
+    fn keep_set(&self) -> BTreeSet<CommitId> {
         let branches = self.page.branches().unwrap();
         let heads: Vec<_> = branches.iter().map(|(_, heads)| heads[0]).collect();
         let tags: Vec<_> = self.page.tags().unwrap().into_iter().map(|(_, id)| id).collect();
-        let named: Vec<_> = heads.iter().chain(&tags).copied().collect();
-        let mut kept = match self.retention {
-            Retention::All => self.ancestors(&named),
+        let refs: Vec<_> = heads.iter().chain(&tags).copied().collect();
+        let mut keep_set = match self.retention {
+            Retention::All => self.ancestors(&refs),
             Retention::Age(age) => {
                 let oldest = self.clock.millis() - age.as_millis() as u64;
-                let mut all = self.ancestors(&named);
+                let mut all = self.ancestors(&refs);
                 all.retain(|id| self.commits[id].millis >= oldest);
                 all
             }
             Retention::Last(count) => {
-                let mut kept = BTreeSet::new();
+                let mut last = BTreeSet::new();
                 for head in &heads {
                     let all = self.ancestors(&[*head]).into_iter();
                     let mut all: Vec<_> =
                         all.map(|id| (self.commits[&id].generation, id)).collect();
                     all.sort();
-                    kept.extend(all.iter().rev().take(count as usize).map(|(_, id)| *id));
+                    last.extend(all.iter().rev().take(count as usize).map(|(_, id)| *id));
                 }
-                kept
+                last
             }
             _ => BTreeSet::new(),
         };
-        kept.extend(named.iter().copied());
-        kept.extend(self.pinned.iter().map(|(id, _)| *id));
-        kept.remove(&CommitId::FIRST);
+        keep_set.extend(refs.iter().copied());
+        keep_set.extend(self.pinned.iter().map(|(id, _)| *id));
+        keep_set.remove(&CommitId::FIRST);
         let mut heads: BTreeSet<_> = heads.into_iter().collect();
         // Nothing but the first commit leads to a branch there.
-        kept.extend(match heads.remove(&CommitId::FIRST) {
+        keep_set.extend(match heads.remove(&CommitId::FIRST) {
             true => self.ancestors(&heads.into_iter().collect::<Vec<_>>()),
             false => self.for_merges(&heads),
         });
-        kept
+        keep_set
     }
 
     fn step(&mut self) {
@@ -278,10 +278,10 @@ impl Model {
             36..40 => self.collect(),
             _ => {
                 // Turning them on collects garbage too.
-                let keep = !self.page.has_reference_rows().unwrap();
+                let has_rows = !self.page.has_reference_rows().unwrap();
                 self.collect();
-                self.page.set_reference_rows(keep).unwrap();
-                assert_eq!(self.page.has_reference_rows().unwrap(), keep);
+                self.page.set_reference_rows(has_rows).unwrap();
+                assert_eq!(self.page.has_reference_rows().unwrap(), has_rows);
                 check_clean(&self.page, "after reference rows were turned on or off");
             }
         }
@@ -289,7 +289,7 @@ impl Model {
 
     /// The pieces that are left after the other collector has collected: the one with reference rows if the
     /// page does not keep them.
-    fn collected_otherwise(&self) -> Vec<Vec<u8>> {
+    fn collected_by_the_other(&self) -> Vec<Vec<u8>> {
         let copy = MemoryStore::new();
         let mut tx = copy.begin(&TxOptions::writing()).unwrap();
         for pair in self.host.snapshot().scan(KeySpan::FULL, Direction::Forward).unwrap() {
@@ -300,29 +300,29 @@ impl Model {
         let repository =
             builder(&copy, &self.clock).exclusive().cache_bytes(100_000).open().unwrap();
         let page = repository.page("test", PageId::ROOT).unwrap();
-        let keep = !page.has_reference_rows().unwrap();
-        page.set_reference_rows(keep).unwrap();
+        let has_rows = !page.has_reference_rows().unwrap();
+        page.set_reference_rows(has_rows).unwrap();
         page.collect().unwrap();
         check_clean(&page, "of the other collector");
         pieces(&copy)
     }
 
     fn collect(&mut self) {
-        let kept = self.kept();
+        let keep_set = self.keep_set();
         let before = self.page.verify().unwrap();
         // What is only read in this process is not kept in the copy.
-        let others = self.pinned.is_empty().then(|| self.collected_otherwise());
+        let others = self.pinned.is_empty().then(|| self.collected_by_the_other());
         let collected = self.page.collect().unwrap();
         if let Some(others) = others {
             assert!(pieces(&self.host) == others, "the collectors keep other pieces");
         }
-        self.commits.retain(|id, _| kept.contains(id));
+        self.commits.retain(|id, _| keep_set.contains(id));
         for (id, known) in &self.commits {
             assert!(content(&self.page, id) == known.content, "commit {id}");
         }
         check_clean(&self.page, "after a collection");
         let after = self.page.verify().unwrap();
-        assert_eq!(after.commits, kept.len() as u64);
+        assert_eq!(after.commits, keep_set.len() as u64);
         assert_eq!(before.commits - after.commits, collected.commits);
         assert_eq!(before.pieces - after.pieces, collected.pieces);
         for (id, snapshot) in &self.pinned {
@@ -525,7 +525,7 @@ fn a_page_says_why_it_keeps_a_commit() {
     let (host, clock) = (MemoryStore::new(), TestClock::new());
     let repository = builder(&host, &clock).exclusive().create().unwrap();
     let page = repository.create_page("test", PageId::ROOT).unwrap();
-    let kept = |id: &CommitId| page.keep_reasons(id).unwrap();
+    let reasons = |id: &CommitId| page.keep_reasons(id).unwrap();
     let name = |name: &str| name.to_owned();
     let first = put(&page, MAIN, b"a", b"0");
     // One branch leaves at the beginning and is merged, another one leaves after that.
@@ -537,45 +537,45 @@ fn a_page_says_why_it_keeps_a_commit() {
     page.create_branch("late", &commits[25]).unwrap();
     let rule = KeepReason::ByRuleForBranch;
     let merging = |branch: &str| KeepReason::MergesBranch(branch.to_owned());
-    // All that leads to a name is kept. Merging needs it, too.
+    // All that a branch leads to is kept. Merging needs it, too.
     assert_eq!(
-        kept(&first),
+        reasons(&first),
         [rule(name("early")), rule(name("late")), rule(name(MAIN)), merging("early")]
     );
     page.set_retention(Retention::Last(5)).unwrap();
     page.collect().unwrap();
     assert_eq!(page.log(page.head(MAIN).unwrap()).unwrap().count(), 43);
-    assert_eq!(kept(&commits[39]), [KeepReason::IsHead(name(MAIN)), rule(name(MAIN))]);
-    assert_eq!(kept(&commits[36]), [rule(name(MAIN)), merging("early"), merging("late")]);
-    assert_eq!(kept(&commits[30]), [merging("early"), merging("late")]);
-    assert_eq!(kept(&commits[3]), [merging("early")]);
-    let reason = kept(&commits[3])[0].to_string();
+    assert_eq!(reasons(&commits[39]), [KeepReason::IsHead(name(MAIN)), rule(name(MAIN))]);
+    assert_eq!(reasons(&commits[36]), [rule(name(MAIN)), merging("early"), merging("late")]);
+    assert_eq!(reasons(&commits[30]), [merging("early"), merging("late")]);
+    assert_eq!(reasons(&commits[3]), [merging("early")]);
+    let reason = reasons(&commits[3])[0].to_string();
     assert_eq!(reason, "merging branch early with the others needs it");
     // What to do: let the branch stand at a later commit, or remove it.
     page.merge("early", &commits[39], &mut LastOneWins).unwrap();
-    assert_eq!(kept(&commits[3]), []);
-    assert_eq!(kept(&commits[30]), [merging("late")]);
-    assert_eq!(kept(&commits[25]), [KeepReason::IsHead(name("late")), rule(name("late"))]);
+    assert_eq!(reasons(&commits[3]), []);
+    assert_eq!(reasons(&commits[30]), [merging("late")]);
+    assert_eq!(reasons(&commits[25]), [KeepReason::IsHead(name("late")), rule(name("late"))]);
     page.remove_branch("late").unwrap();
     let snapshot = page.snapshot(&commits[9]).unwrap();
     page.set_tag("tag", &commits[12]).unwrap();
-    assert_eq!(kept(&commits[9]), [KeepReason::IsRead]);
-    assert_eq!(kept(&commits[12]), [KeepReason::HasTag(name("tag"))]);
+    assert_eq!(reasons(&commits[9]), [KeepReason::IsRead]);
+    assert_eq!(reasons(&commits[12]), [KeepReason::HasTag(name("tag"))]);
     drop(snapshot);
-    assert_eq!(kept(&commits[9]), []);
+    assert_eq!(reasons(&commits[9]), []);
     // A transaction that is open needs all since its base, as a branch does.
     let db = page.branching_database(MAIN).unwrap();
     let mut tx = db.begin(&TxOptions::writing()).unwrap();
     tx.put(b"b", b"").unwrap();
     commits.extend((40..50).map(|value| put(&page, MAIN, b"a", &[value])));
     assert_eq!(
-        kept(&commits[39]),
+        reasons(&commits[39]),
         [KeepReason::IsHead(name("early")), KeepReason::IsBase, rule(name("early"))]
     );
     page.merge("early", &commits[49], &mut LastOneWins).unwrap();
-    assert_eq!(kept(&commits[42]), [KeepReason::MergesBase]);
+    assert_eq!(reasons(&commits[42]), [KeepReason::MergesBase]);
     drop(tx);
-    assert_eq!(kept(&commits[42]), []);
+    assert_eq!(reasons(&commits[42]), []);
     page.collect().unwrap();
     assert!(matches!(page.keep_reasons(&commits[42]), Err(LedgerError::NoCommit { .. })));
     assert_eq!(page.verify().unwrap().commits, 6);
@@ -586,13 +586,13 @@ fn a_page_says_why_it_keeps_a_commit() {
     page.remote().mark_synced(&ids, &[], &[]).unwrap();
     commits.extend((50..60).map(|value| put(&page, MAIN, b"a", &[value])));
     page.merge("early", &commits[59], &mut LastOneWins).unwrap();
-    assert_eq!(kept(&commits[52]), [KeepReason::IsUnsynced(commits[52])]);
-    assert_eq!(kept(&commits[49]), [KeepReason::IsUnsynced(commits[50])]);
-    assert_eq!(kept(&commits[48]), []);
+    assert_eq!(reasons(&commits[52]), [KeepReason::IsUnsynced(commits[52])]);
+    assert_eq!(reasons(&commits[49]), [KeepReason::IsUnsynced(commits[50])]);
+    assert_eq!(reasons(&commits[48]), []);
     page.set_retention(Retention::Age(Duration::from_secs(60))).unwrap();
-    assert_eq!(kept(&commits[48])[0], rule(name("early")));
+    assert_eq!(reasons(&commits[48])[0], rule(name("early")));
     clock.advance(Duration::from_secs(61));
-    assert_eq!(kept(&commits[48]), []);
+    assert_eq!(reasons(&commits[48]), []);
 }
 
 /// After a squash the old commits are kept by nothing, so they are no reason to keep what they were made on.

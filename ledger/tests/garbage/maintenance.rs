@@ -500,9 +500,9 @@ fn with_lost_commits(repository: &Repository) -> (Page, [CommitId; 2]) {
 }
 
 #[test]
-fn what_had_a_name_meanwhile_waits_anew_before_it_goes() {
-    type Name = fn(&Page, &CommitId);
-    let names: [Name; 5] = [
+fn a_commit_that_had_a_ref_meanwhile_waits_again_before_it_goes() {
+    type SetRef = fn(&Page, &CommitId);
+    let all: [SetRef; 5] = [
         |page, id| {
             page.create_branch("new", id).unwrap();
             page.remove_branch("new").unwrap();
@@ -527,14 +527,14 @@ fn what_had_a_name_meanwhile_waits_anew_before_it_goes() {
             page.reset(MAIN, &head).unwrap();
         },
     ];
-    for name in names {
+    for set_ref in all {
         let (host, clock) = (MemoryStore::new(), TestClock::new());
         let (one, two) = (process(&host, &clock), process(&host, &clock));
         let (page, lost) = with_lost_commits(&one);
         let other = two.page("films", ROOT).unwrap();
         other.collect().unwrap();
         clock.advance(3 * MINUTE);
-        name(&page, &lost[1]);
+        set_ref(&page, &lost[1]);
         // Another process has just begun to read them.
         let snapshots = lost.map(|id| page.snapshot(&id).unwrap());
         assert_eq!(other.collect().unwrap().commits, 0);
@@ -643,7 +643,7 @@ fn a_commit_beside_heads_keeps_what_merging_it_needs_whatever_was_computed_befor
 }
 
 #[test]
-fn naming_commits_again_and_again_does_not_delay_the_removal_of_others() {
+fn setting_tags_again_and_again_does_not_delay_the_removal_of_commits() {
     let (host, clock) = (MemoryStore::new(), TestClock::new());
     let repository = process(&host, &clock);
     let (page, lost) = with_lost_commits(&repository);

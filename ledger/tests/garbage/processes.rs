@@ -69,7 +69,7 @@ fn collect_all(page: &Page, clock: &TestClock) {
 }
 
 /// All other processes have ended, and this one finds that out.
-fn bury(page: &Page, clock: &TestClock) {
+fn end_other_leases(page: &Page, clock: &TestClock) {
     clock.advance(90 * MINUTE);
     match page.collect() {
         // The process that has collected may have slept.
@@ -488,7 +488,7 @@ fn interleaved(seed: u64) {
     for (id, content, _) in &kept {
         assert_eq!(map(&page.snapshot(id).unwrap()).unwrap(), *content);
     }
-    bury(page, &clock);
+    end_other_leases(page, &clock);
     collect_all(page, &clock);
 }
 
@@ -593,7 +593,7 @@ fn check_after(host: &MemoryStore, clock: &Arc<TestClock>, told: &[Map], what: &
         page => page.unwrap_or_else(|error| panic!("{what}: {error}")),
     };
     assert_clean_when(&page, what);
-    bury(&page, clock);
+    end_other_leases(&page, clock);
     collect_all(&page, clock);
     let head = page.head(MAIN).unwrap();
     let found = map(&page.snapshot(&head).unwrap()).unwrap();

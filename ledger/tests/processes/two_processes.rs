@@ -38,7 +38,7 @@ fn page(repository: &Repository) -> Page {
 }
 
 /// Tries again while another process is in the way.
-fn stubbornly<T>(mut step: impl FnMut() -> Result<T, LedgerError>) -> T {
+fn with_retries<T>(mut step: impl FnMut() -> Result<T, LedgerError>) -> T {
     loop {
         match step() {
             Err(error) if error.is_retryable() => {}
@@ -91,7 +91,7 @@ fn append(page: &Page, random: &mut StdRng, number: u32) -> Result<(Lists, Vec<u
 fn append_often(page: &Page, number: u32) {
     let mut random = StdRng::seed_from_u64(u64::from(number));
     for number in (0..TRANSACTIONS).map(|at| number + at) {
-        let (read, appended) = stubbornly(|| append(page, &mut random, number));
+        let (read, appended) = with_retries(|| append(page, &mut random, number));
         let words = |(key, list): (u8, &Vec<u32>)| {
             let list: Vec<_> = list.iter().map(u32::to_string).collect();
             format!("{key}={}", list.join(","))
@@ -106,7 +106,7 @@ fn append_often(page: &Page, number: u32) {
 fn put_often(page: &Page, number: u32) {
     let db = page.branching_database(MAIN).unwrap();
     for number in (0..TRANSACTIONS).map(|at| number + at) {
-        stubbornly(|| {
+        with_retries(|| {
             let mut tx = db.begin(&TxOptions::writing())?;
             tx.put(&number.to_be_bytes(), &number.to_be_bytes())?;
             Ok(tx.commit()?)
@@ -120,8 +120,8 @@ fn work(what: &str) {
     let [mode, store, pages, first, folder] =
         what.splitn(5, ' ').collect::<Vec<_>>().try_into().unwrap();
     let (first, folder): (u32, _) = (first.parse().unwrap(), Path::new(folder));
-    let repository = stubbornly(|| location(store, pages, folder).builder().create());
-    let page = stubbornly(|| repository.page_or_create("test", PageId::ROOT));
+    let repository = with_retries(|| location(store, pages, folder).builder().create());
+    let page = with_retries(|| repository.page_or_create("test", PageId::ROOT));
     // The test harness has begun a line.
     println!("\nready");
     while !folder.join("go").exists() {

@@ -98,7 +98,7 @@ fn of_other_statements_and_stopped() {
 }
 
 #[test]
-fn it_is_no_conflict_and_no_change() {
+fn a_preview_makes_no_conflict_and_no_change() {
     let db = Arc::new(OptimisticDatabase::new(MemoryStore::new()));
     let world = World::with(db, &[first(), second()]);
     let on = world.begin();

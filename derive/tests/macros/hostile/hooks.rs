@@ -131,7 +131,7 @@ pub(crate) enum Any<'a> {
 }
 
 #[test]
-fn each_is_called() {
+fn each_hook_is_called() {
     let db = Permazen::builder(MemoryStore::new()).kind::<AnyKind>().build().unwrap();
     db.write(|tx| {
         let one = tx.create_default::<bare::r#Match>()?;

@@ -119,7 +119,7 @@ fn begin(with_references: bool, is_attached: bool) -> Begin {
     Begin { rows, time, commits, elsewhere }
 }
 
-/// What the other process does: what it has named with this, and what it has read.
+/// What the other process does: the refs that it sets, and what it reads.
 type Script = fn(&Process, &Begin) -> Result<()>;
 
 /// A commit that may be gone.

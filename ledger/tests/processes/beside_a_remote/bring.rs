@@ -160,7 +160,7 @@ pub(crate) fn fetch_all(page: &Page, branch: &str) -> Result<()> {
     for commit in page.log(page.head(branch)?)? {
         let Some(snapshot) = snapshot(page, &commit?.0)? else { continue };
         for (key, value) in content(number(&snapshot)?).1 {
-            assert!(fetch_stubbornly(|| snapshot.fetch(&key))? == Some(value));
+            assert!(fetch_with_retries(|| snapshot.fetch(&key))? == Some(value));
         }
     }
     Ok(())
@@ -172,16 +172,16 @@ pub(crate) fn fetch_some(page: &Page, branch: &str, turn: usize) -> Result<()> {
     let lazies = content(number(&snapshot)?).1;
     let Some((key, value)) = lazies.iter().nth(turn % lazies.len().max(1)) else { return Ok(()) };
     let (from, to) = (turn * 977 % 20_000, 25_000 + turn * 331 % 5_000);
-    let part = fetch_stubbornly(|| snapshot.fetch_partial(key, from as i64, (to - from) as i64))?;
+    let part = fetch_with_retries(|| snapshot.fetch_partial(key, from as i64, (to - from) as i64))?;
     assert!(part.as_deref() == Some(&value[from..to]), "key {key:?}, bytes {from}..{to}");
     if turn.is_multiple_of(3) {
-        assert!(fetch_stubbornly(|| snapshot.fetch(key))?.as_ref() == Some(value));
+        assert!(fetch_with_retries(|| snapshot.fetch(key))?.as_ref() == Some(value));
     }
     Ok(())
 }
 
 /// Tries again what the source has refused.
-fn fetch_stubbornly<T>(fetch: impl Fn() -> Result<T>) -> Result<T> {
+fn fetch_with_retries<T>(fetch: impl Fn() -> Result<T>) -> Result<T> {
     loop {
         match fetch() {
             Err(LedgerError::Network { .. }) => {}

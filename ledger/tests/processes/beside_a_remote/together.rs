@@ -66,7 +66,7 @@ pub(crate) fn work(what: &str) {
     let (seed, turns): (u64, u64) = (seed.parse().unwrap(), turns.parse().unwrap());
     let open_side = |side| builder(store, Path::new(folder), side).create().unwrap();
     let (here, there) = (open_side(Side::Here), open_side(Side::There));
-    let pairs = Arc::new([0, 1, 2].map(|number| open_stubbornly(&here, &there, number)));
+    let pairs = Arc::new([0, 1, 2].map(|number| open_with_retries(&here, &there, number)));
     println!("\nbegin");
     std::thread::scope(|scope| {
         for thread in 0..3 {
@@ -80,7 +80,7 @@ pub(crate) fn work(what: &str) {
 }
 
 /// The other process makes the same pages at the same time.
-fn open_stubbornly(here: &Repository, there: &Repository, number: usize) -> Pair {
+fn open_with_retries(here: &Repository, there: &Repository, number: usize) -> Pair {
     loop {
         match open(here, there, number) {
             Err(error) if error.is_retryable() => {}

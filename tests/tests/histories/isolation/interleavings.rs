@@ -113,7 +113,7 @@ fn overlapping(
 }
 
 #[test]
-fn each_is_refused() {
+fn each_interleaving_is_refused() {
     let overlap = |name: &str| name.starts_with("optimistic") || name == "a page";
     let overlapping: Vec<_> = stores().into_iter().filter(|(name, _)| overlap(name)).collect();
     assert_eq!(overlapping.len(), 3);
@@ -135,7 +135,7 @@ fn each_is_refused() {
 
 /// Each interleaving can make the test fail.
 #[test]
-fn each_shows_on_a_store_that_does_not_check_reads() {
+fn each_interleaving_shows_on_a_store_that_does_not_check_reads() {
     for Interleaving { name, perform, shows } in INTERLEAVINGS {
         let db =
             Database::new(Arc::new(Careless::new(OptimisticDatabase::new(MemoryStore::new()))));

@@ -74,7 +74,7 @@ fn its_checker_finds_nothing_after_an_upgrade() {
 
 /// Java moves the objects that we have not moved, by its own rules, and we continue with its file.
 #[test]
-fn it_moves_the_other_half() {
+fn java_moves_the_other_half() {
     let Some(mut java) = java() else { return };
     let tracker = Tracker::filled(100);
     let db = version_3(&tracker);
