@@ -419,8 +419,8 @@ fn conflict() -> KvError {
     KvError::Conflict(Box::new(permazen::kv::Conflict::ReadWrite(b"k".to_vec().into())))
 }
 
-/// What changes something prints when it is committed: after a conflict it runs again, and what it has
-/// printed is shown once.
+/// A script with changes prints when it is committed: after a conflict it runs again, and its output is
+/// shown once.
 #[test]
 fn a_script_in_conflict_runs_again_and_prints_once() {
     for (script, printed) in [

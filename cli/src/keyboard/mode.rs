@@ -76,7 +76,7 @@ pub(super) fn leave() {
     state().leave();
 }
 
-/// After [`leave`], or if others may have changed the mode.
+/// After [`leave`], or if other programs may have changed the mode.
 pub(super) fn come_back() {
     let mut state = state();
     state.apply();

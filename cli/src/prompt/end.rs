@@ -79,7 +79,7 @@ impl Work<'_> {
             let what = "this changes the database, which needs --write; `diff` shows the changes";
             return Err(Failure::new(what));
         }
-        // While a person thinks or others write, the transaction may become too old.
+        // While a person thinks or other programs write, the transaction may become too old.
         if !yes && !options.yes {
             let question = format!("{}; commit? [y/N] ", shown(&counts));
             if self.lines.agrees(&question, self.out)? != Some(true) {
@@ -252,7 +252,8 @@ fn show(changes: Changes<'_>, interrupt: &Interrupt, out: &mut Output) -> object
     Ok(any)
 }
 
-/// What another transaction has changed that was read in one that cannot be committed.
+/// The key in conflict: another transaction has changed it, and the one that cannot be committed has
+/// read it.
 fn changed_key(error: &object::Error) -> Option<Vec<u8>> {
     let object::Error::Kv { source: KvError::Conflict(conflict), .. } = error else { return None };
     let mut conflict: &Conflict = conflict;

@@ -239,7 +239,7 @@ impl Work<'_> {
     pub(super) fn open(&self) -> Result<Open, Failure> {
         let before = self.version();
         let transaction = self.session.begin_optimistic(self.database)?;
-        // If others have committed meanwhile, it is not known which state it sees.
+        // If other transactions were committed meanwhile, it is not known which state it sees.
         let version = before.filter(|_| before == self.version());
         Ok(Open { transaction, begun: Instant::now(), version })
     }

@@ -253,7 +253,7 @@ impl Collector {
                 if matches!(&error, LedgerError::Host(host) if host.is_retryable()) {
                     self.state = state;
                 } else if error.is_unreadable() && state.is_round() {
-                    // If others have ended the round, they may have removed what it was to read.
+                    // If other processes have ended the round, they may have removed what it was to read.
                     if self.own(&*self.page.read()?)?.is_none() {
                         self.state = self.begin_anew()?;
                         return Ok(true);
@@ -471,8 +471,8 @@ impl Collector {
         }
     }
 
-    /// Begins anew after others have ended the round, also if little garbage is known: the count of
-    /// it went with the round.
+    /// Begins anew after other processes have ended the round, also if little garbage is known: the
+    /// count of it went with the round.
     fn begin_anew(&mut self) -> Result<State> {
         self.pieces = CollectPieces::Always;
         self.streams()
@@ -496,7 +496,7 @@ impl Collector {
         Ok(Some(State::WriteMarks(marks, bytes, 0)))
     }
 
-    /// `false` if others have ended the round.
+    /// `false` if other processes have ended the round.
     fn write_progress(&mut self, reached: Option<Digest>) -> Result<bool> {
         let mut tx = self.write()?;
         let Some(mut counts) = self.own(&tx)? else { return Ok(false) };

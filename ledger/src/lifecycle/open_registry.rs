@@ -156,8 +156,8 @@ impl OpenRegistry {
         Ok(tx.commit()?)
     }
 
-    /// Closes the pages without handles. If others have taken the lease of this process, writes the
-    /// rows of its open pages again.
+    /// Closes the pages without handles. If other processes have taken the lease of this process,
+    /// writes the rows of its open pages again.
     pub(crate) fn maintain(&self) -> Result<()> {
         let _writing = self.writing()?;
         // Without a row there is nothing to write.
@@ -338,7 +338,7 @@ fn close(tx: &mut dyn KvWrite, page: u64, open: &Registered) -> Result<()> {
     let Some(process) = open.named else { return Ok(()) };
     match page_row(tx, page)? {
         Some(_) => rows::close(tx, page, &process, open.closed),
-        // The page was deleted after others had taken the lease.
+        // The page was deleted after other processes had taken the lease.
         None => rows::remove_opened(tx, page, &process),
     }
 }

@@ -152,7 +152,7 @@ fn t103_two_connections_on_one_base_make_two_heads() {
     let merge = setting.page.merge_heads(MAIN, &mut LastOneWins).unwrap();
     assert_eq!(content(&setting.page, &merge).len(), 2);
     for ((connection, watcher), key) in both.iter().zip(&mut watchers).zip([b"b", b"a"]) {
-        // Each is told what the other one has.
+        // Each watcher is notified of the change of the other connection.
         let told = watcher.next(LONG).unwrap().unwrap();
         assert_eq!(told.updates.len(), 1);
         assert_eq!((&told.updates[0].key[..], told.commit), (&key[..], merge));

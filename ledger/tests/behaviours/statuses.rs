@@ -93,7 +93,7 @@ fn what_a_later_commit_has_is_not_transient_once_the_first_one_is_gone() {
     setting.put(b"other", b"");
     sync(page);
     page.set_retention(Retention::Heads).unwrap();
-    // The first commit goes before what the second stream has left.
+    // The first commit is removed before what the second stream has left.
     page.collect().unwrap();
     page.collect().unwrap();
     assert_eq!(page.log(setting.head()).unwrap().count(), 1);

@@ -662,9 +662,9 @@ fn heads_that_come_while_others_are_merged_are_not_forgotten() {
     // It is asked about both branches.
     (0..2).for_each(|_| go.send(()).unwrap());
     thread.join().unwrap().unwrap();
-    // What has called is known, so nothing waits for others.
+    // The callers are known, so the merge does not wait for other ones.
     repository.maintain().unwrap();
     assert_eq!(page.heads("all").unwrap().len(), 1);
-    // A change of the policy would look at all heads too.
+    // A change of the policy would merge all heads too.
     drop(says);
 }

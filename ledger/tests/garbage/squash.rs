@@ -573,9 +573,9 @@ impl Model {
     }
 }
 
-/// Whatever the history is, a squash leaves the content, its commits are the new one and those that
-/// lead to the old one, and what is merged after it has of each key what the one side has made of it that has
-/// changed it.
+/// Whatever the history is, a squash leaves the content as it is. The history of its head is the new
+/// commit and the commits that lead to the old one. A merge after it takes each key from the side that
+/// has changed the key.
 #[test]
 fn random_histories_are_squashed() {
     let (mut squashed, mut refused, mut at_remote) = (0, 0, 0);

@@ -164,7 +164,7 @@ fn evict_at_once(host: &Arc<dyn KvDatabase>, repositories: [Repository; 3]) {
         evicted.lock().unwrap().push(gone);
     }
     let (evicted, changed) = (evicted.into_inner().unwrap(), changed.into_inner().unwrap());
-    // Each goes once, and what has something that is only here stays.
+    // Each page is evicted once, and a page with something that is only here stays.
     let gone: Names = evicted.iter().cloned().collect();
     assert_eq!(gone.len(), evicted.len());
     assert!(!gone.is_empty() && changed.len() >= 6, "{} and {}", gone.len(), changed.len());

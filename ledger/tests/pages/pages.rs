@@ -532,7 +532,7 @@ fn transactions_that_have_nothing_in_common_do_not_fail_on_a_host_that_finds_con
     assert_eq!(page.snapshot(&page.head(MAIN).unwrap()).unwrap().count(KeySpan::FULL).unwrap(), 6);
     assert_eq!(page.log(page.head(MAIN).unwrap()).unwrap().count(), 6);
 
-    // What has read what the other has written is refused as always.
+    // A transaction that has read what the other one has written is refused, as always.
     let mut tx = db.begin(&TxOptions::writing()).unwrap();
     assert!(tx.get(&[2, 9]).unwrap().is_none());
     tx.put(&[1, 9], b"one").unwrap();

@@ -30,7 +30,7 @@ type Map = BTreeMap<Vec<u8>, Vec<u8>>;
 
 const ROWS: &str = include_str!("rows.txt");
 
-/// The root of what `main` has. Equal contents have equal roots.
+/// The root of the content of `main`. Equal contents have equal roots.
 const ROOT: &str = "e35bee32fb60024df0959fe748f9353499eb7638779794326bdf53f1445439bd";
 
 /// The merge of `other` into `main`. It has no time of its own and nothing random.

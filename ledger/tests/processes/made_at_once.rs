@@ -60,7 +60,8 @@ fn processes_that_make_a_repository_at_once_share_it() {
     }
 }
 
-/// Where transactions do not take turns, the one that comes second is overtaken, and opens what the first one has made.
+/// Where transactions do not take turns, the second one fails to commit. It opens the repository that
+/// the first one has made.
 #[test]
 fn threads_on_an_optimistic_store_share_it() {
     for _ in 0..20 {

@@ -346,7 +346,7 @@ fn a_merge_that_takes_a_content_unchanged_takes_its_conflicts() {
             let (merge, change) = (of(&merge), of(&change));
             assert_eq!((merge.root, merge.conflicts), (change.root, Some(conflicts)));
         }
-        // What is merged of two contents has none.
+        // A merge of two contents has no conflicts.
         here.create_branch("own", &first).unwrap();
         write(&here, "own", |tx| tx.put(b"own", b"1").unwrap());
         let merge = here.merge("own", &change, &mut LastOneWins).unwrap();

@@ -48,8 +48,9 @@ fn index_pieces(page: &Page) -> usize {
     }
 }
 
-/// A page, and its snapshot with a lazy value that is not here. A collection sweeps, and has not come
-/// to the pieces of what `other` makes of that value: they are here, and no commit has them.
+/// A page, and its snapshot with a lazy value that is not here. `other` makes another value of that
+/// one, whose pieces are here without a commit. A collection sweeps, and has not come to these pieces
+/// yet.
 fn sweeping(
     host: &Arc<Hooked>,
     other: impl FnOnce(&[u8]) -> Vec<u8>,
