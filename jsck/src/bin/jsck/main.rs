@@ -12,8 +12,8 @@ use permazen_jsck::program::{CheckArgs, FAILED, JSON_SCHEMA, Process, Subject, c
 /// Check a Permazen database for consistency, and repair it.
 ///
 /// Exit code 0: nothing is wrong. 1: something is, whether it was repaired or not. 2: the
-/// database could not be checked, or the report not be written. 3: others were in the way; nothing
-/// was changed, try again. 130: Ctrl-C came when there was nothing to sum up.
+/// database could not be checked, or the report not be written. 3: other programs were in the way;
+/// nothing was changed, try again. 130: Ctrl-C came when there was nothing to sum up.
 #[derive(Debug, Parser)]
 #[command(name = "jsck", version, max_term_width = 100)]
 struct Args {
