@@ -42,7 +42,7 @@ impl Setting {
         self.page.head(MAIN).unwrap()
     }
 
-    /// Changes a branch, and gives its head.
+    /// Changes a branch, and returns its head.
     pub(crate) fn write(&self, branch: &str, change: impl FnOnce(&mut dyn KvWrite)) -> CommitId {
         let db = self.page.database(branch).unwrap();
         let mut tx = db.begin(&TxOptions::writing()).unwrap();

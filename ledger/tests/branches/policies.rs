@@ -1,4 +1,4 @@
-//! Heads that are merged without being asked: on threads, with resolvers that do not come back, and by
+//! Heads that are merged without being asked: on threads, with resolvers that do not return, and by
 //! policies that change meanwhile.
 
 use std::sync::atomic::{AtomicU64, Ordering};

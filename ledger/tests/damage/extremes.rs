@@ -71,7 +71,7 @@ impl Merger for Panics {
     }
 }
 
-/// A factory that panics so often.
+/// A factory that panics this many times.
 struct Factory {
     at: &'static str,
     left: Arc<AtomicU64>,

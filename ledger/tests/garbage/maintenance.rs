@@ -389,7 +389,7 @@ fn a_busy_host_delays_a_collection_and_no_more() {
     assert_eq!((verification.findings.len(), verification.unreachable_pieces), (0, 0));
 }
 
-/// A collection in which an operation of the host fails now and then. Gives how often.
+/// A collection in which an operation of the host fails now and then. Returns how often.
 fn collect_with_failures(seed: u64) -> u64 {
     let (host, clock) = (FaultStore::new(MemoryStore::new()), TestClock::new());
     let repository = process(&host, &clock);

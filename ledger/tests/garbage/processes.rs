@@ -47,7 +47,7 @@ fn map(read: &dyn KvRead) -> Result<Map, KvError> {
     pairs.map(|pair| pair.map(|(key, value)| (key.to_vec(), value.to_vec()))).collect()
 }
 
-/// Puts many values of this number, and gives the new head.
+/// Puts many values of this number, and returns the new head.
 fn put(page: &Page, branch: &str, number: u8) -> CommitId {
     let db = page.database(branch).unwrap();
     let mut tx = db.begin(&TxOptions::writing()).unwrap();

@@ -377,8 +377,8 @@ struct Seen {
 }
 
 impl Seen {
-    /// For each key the changes of which the merge with another branch may have the value: if only one of both
-    /// has changed the key since they had the same, it is that one's.
+    /// For each key, the changes whose value a merge with another branch may have. If only one of both
+    /// branches has changed the key since they had the same value, it is the change of that branch.
     fn merged(&self, other: &Seen) -> BTreeMap<u8, Vec<u64>> {
         let keys: BTreeSet<u8> = self.from.keys().chain(other.from.keys()).copied().collect();
         let of = |key: u8| {

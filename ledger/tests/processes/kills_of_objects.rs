@@ -67,7 +67,7 @@ fn number(name: &str, branch: &str) -> Option<u64> {
     name.strip_prefix(branch).map(|number| number.trim().parse().unwrap())
 }
 
-/// Adds the next person of a branch and removes the first one. Gives the number of the new one.
+/// Adds the next person of a branch and removes the first one. Returns the number of the new one.
 fn add_next(db: &Permazen, branch: &str) -> permazen::Result<u64> {
     db.write(|tx| {
         let mut people = BTreeMap::new();

@@ -60,7 +60,7 @@ fn lists(read: &dyn KvRead) -> Result<Lists, LedgerError> {
     Ok(lists)
 }
 
-/// Reads some lists, appends the number to one or two of them, and gives what it has read and where it has appended.
+/// Reads some lists, appends the number to one or two of them, and returns what it has read and where it has appended.
 fn append(page: &Page, random: &mut StdRng, number: u32) -> Result<(Lists, Vec<u8>), LedgerError> {
     let db = page.database(MAIN)?;
     let mut tx = db.begin(&TxOptions::writing())?;
@@ -181,7 +181,7 @@ fn done(line: &str) -> Option<Done> {
     Some(Done { number, read, appended })
 }
 
-/// Lets two processes run at once, and gives the lines that they say.
+/// Lets two processes run at once, and returns the lines that they say.
 fn both(mode: &str, store: &str, pages: &str, round: u32, folder: &Path) -> [Vec<String>; 2] {
     let mut workers = [0, 1].map(|process| {
         let first = (round * 2 + process) * THREADS * TRANSACTIONS;

@@ -47,7 +47,7 @@ impl Worker {
         line.strip_suffix('\n').map(str::to_owned)
     }
 
-    /// Reads until it says a line that begins in this way. Gives all lines until then.
+    /// Reads until it says a line that begins in this way. Returns all lines until then.
     pub(crate) fn wait_for(&mut self, start: &str) -> Vec<String> {
         let mut lines = Vec::new();
         while let Some(line) = self.line() {

@@ -17,7 +17,7 @@ pub(crate) fn new_page() -> Page {
     repository.create_page("test", PageId::ROOT).unwrap()
 }
 
-/// Commits a change of a branch. Gives its head.
+/// Commits a change of a branch. Returns its head.
 pub(crate) fn write(page: &Page, branch: &str, change: impl FnOnce(&mut dyn KvWrite)) -> CommitId {
     let db = page.database(branch).unwrap();
     let mut tx = db.begin(&TxOptions::writing()).unwrap();
@@ -26,7 +26,7 @@ pub(crate) fn write(page: &Page, branch: &str, change: impl FnOnce(&mut dyn KvWr
     page.head(branch).unwrap()
 }
 
-/// Commits a pair on a branch. Gives its head.
+/// Commits a pair on a branch. Returns its head.
 pub(crate) fn put(page: &Page, branch: &str, key: &[u8], value: &[u8]) -> CommitId {
     write(page, branch, |tx| tx.put(key, value).unwrap())
 }

@@ -8,8 +8,8 @@
 //! other process makes use of both. After each run `verify` finds nothing, all commits that are there can be read, and
 //! after one more collection nothing is left that nothing leads to.
 //!
-//! Unless `PERMAZEN_INTERLEAVINGS` is `all`, only those lists are tried in which a process is interrupted so often at
-//! most: once, unless set.
+//! Unless `PERMAZEN_INTERLEAVINGS` is `all`, only lists are tried in which processes are interrupted at most that many
+//! times: once, if it is not set.
 
 mod receiving;
 mod turns;

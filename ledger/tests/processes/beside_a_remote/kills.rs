@@ -88,7 +88,7 @@ fn check_halfway(pair: &Pair, number: usize, attach: bool, when: &str) -> Result
     Ok(())
 }
 
-/// Checks all pages on both sides. Gives how many commits each branch has.
+/// Checks all pages on both sides. Returns how many commits each branch has.
 fn check(store: &str, folder: &Path, when: &str, random: &mut StdRng, seen: &mut Seen) -> [u64; 4] {
     let open =
         |side| builder(store, folder, side).exclusive().manual_maintenance().create().unwrap();
