@@ -56,7 +56,7 @@ pub use error::{LedgerError, NeededBy, Result};
 pub use host::PageDatabases;
 pub use ids::{CommitId, PageId};
 pub use lifecycle::eviction_obstacle::EvictionObstacle;
-pub use lifecycle::usage::PageUsage;
+pub use lifecycle::usage::{Evictions, PageUsage};
 #[cfg(feature = "lmdb")]
 pub use lmdb_pages::LmdbPages;
 pub use merge::sides::{MergeChanges, MergeSides, SideChange};

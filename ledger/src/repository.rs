@@ -260,7 +260,7 @@ impl Repository {
         Self::shared_builder(Arc::new(host))
     }
 
-    /// The same for a database that others use too.
+    /// The same for a database behind an `Arc`, which other code can use too.
     pub fn shared_builder(host: Arc<dyn KvDatabase>) -> RepositoryBuilder {
         let (clock, cache_bytes) = (Arc::new(SystemClock), CACHE_BYTES);
         RepositoryBuilder {
@@ -304,7 +304,7 @@ impl Repository {
         Self::builder(host).create()
     }
 
-    /// The same for a database that others use too.
+    /// The same for a database behind an `Arc`, which other code can use too.
     ///
     /// # Errors
     /// As [`create`](Repository::create).

@@ -10,8 +10,8 @@ use crate::digest::Digest;
 /// The secret of a page: 32 bytes. Copies of a page share it, so that equal contents have equal
 /// roots.
 ///
-/// An attacker that knows it can choose keys that give the tree a bad shape. `{:?}` does not show
-/// it.
+/// An attacker with the secret can choose keys that give the tree a bad shape. `{:?}` does not show
+/// the secret.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Secret([u8; 32]);
 

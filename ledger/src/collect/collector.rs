@@ -1,11 +1,14 @@
 //! Collects the garbage of a page in slices: prunes commits, then marks and sweeps pieces.
 
+mod state;
+
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use permazen_kv::{KvRead, KvTransaction, TxOptions};
 use roaring::RoaringTreemap;
 
+use self::state::{PrunePass, State};
 use super::mark::Mark;
 use super::pace::Pace;
 use super::prune::{Prune, PruneStep, remove_dead_pins};
@@ -15,6 +18,7 @@ use super::suspects::Suspects;
 use super::sweep::Sweep;
 use crate::digest::Digest;
 use crate::error::{LedgerError, Result};
+use crate::process::clock::have_passed;
 use crate::process::open_page::OpenPage;
 use crate::rows::counts::{Counts, Phase, Round};
 use crate::rows::references::References;
@@ -50,7 +54,7 @@ const DAY: u64 = 24 * 60 * 60 * 1_000;
 /// Whether pieces are collected after commits were pruned.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum CollectPieces {
-    /// Now.
+    /// In any case.
     Always,
     /// If there may be much garbage, because marking reads all nodes.
     IfMuch,
@@ -70,54 +74,19 @@ pub(crate) struct Collector {
     begun: u64,
     /// The round of another process, and when it was seen first.
     other: Option<(Counts, u64)>,
-    /// Why the last round failed. Maintenance begins no further round then.
+    /// The damage that stopped the last round, the suspects or the building of reference rows.
+    /// Maintenance collects no more until a collection succeeds.
     failed: Option<String>,
-    /// The round was begun by another process, so this process runs its own after it.
+    /// The round was begun before this collection, by another process or by this one, so another
+    /// round follows it.
     is_adopted: bool,
-    /// Something under way has kept this collection from pruning commits.
+    /// A marking round, or the building of reference rows, has kept this collection from pruning
+    /// commits.
     is_hindered: bool,
     has_waiting: bool,
     is_lasting: bool,
     /// The options of each writing transaction.
     options: TxOptions,
-}
-
-#[derive(Debug)]
-enum State {
-    Idle,
-    /// Removes reference rows of a page that no longer keeps them.
-    ClearReferences,
-    /// Writes the reference rows of pieces that are older than the option.
-    Build(Build),
-    /// Removes commits that are not in the keep set.
-    Prune(Box<Prune>, PrunePass),
-    /// Removes what streams have left.
-    Streams(Leftovers),
-    /// Begins a round; with reference rows, continues with the suspects instead.
-    Begin,
-    /// Removes pieces that are unreachable by the reference rows.
-    Suspects(Suspects),
-    Mark(Box<Mark>),
-    /// Writes the marks: the set, its bytes, the next part.
-    WriteMarks(RoaringTreemap, Vec<u8>, u32),
-    Sweep(Box<Sweep>),
-    Clear,
-}
-
-impl State {
-    /// Whether this is a part of a round.
-    fn is_round(&self) -> bool {
-        matches!(self, State::Mark(_) | State::WriteMarks(..) | State::Sweep(_) | State::Clear)
-    }
-}
-
-/// How often the commits were read in this collection.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-struct PrunePass {
-    /// How often the keep set has changed before commits could be removed.
-    changes: usize,
-    /// The pass before has given the commits their rows with a grace time.
-    is_second: bool,
 }
 
 impl Collector {
@@ -146,21 +115,22 @@ impl Collector {
         self.options = TxOptions::writing().with_wait(wait);
     }
 
-    /// Whether commits that are not kept still wait for their grace time.
+    /// Whether commits that are not kept still wait for the end of their grace time.
     pub(crate) fn has_waiting(&self) -> bool {
         self.has_waiting
     }
 
-    /// Whether the keep set can shrink only if refs change. Pins and the age of commits can shrink
-    /// it too.
+    /// Whether the keep set can shrink only when a ref changes: no commit is kept only by a pin or
+    /// by its age.
     pub(super) fn is_lasting(&self) -> bool {
         self.is_lasting
     }
 
-    /// Whether there may be so much garbage that maintenance collects it.
+    /// Whether maintenance collects the garbage: it may be more than a quarter of the pieces, or it
+    /// is a day since the last round began.
     pub(super) fn has_much(&self, counts: &Counts) -> bool {
         let is_much = counts.suspects.saturating_mul(4) > counts.pieces;
-        let is_late = self.page.process.now() >= self.begun.saturating_add(DAY);
+        let is_late = have_passed(DAY, self.begun, self.page.process.now());
         counts.suspects > 0 && (is_much || is_late)
     }
 
@@ -200,8 +170,8 @@ impl Collector {
         Ok(())
     }
 
-    /// Ends the round of a process that stopped while it marked. No commit is pruned during such a
-    /// round, so this collection would find only older garbage.
+    /// Ends the round of a process that stopped while it marked. No commit is pruned while a round
+    /// marks, so without this the collection would remove only what was garbage before.
     fn end_dead_mark(&mut self) -> Result<()> {
         let is_marking = |counts: &Counts| counts.round.phase == Phase::Marking;
         if !is_marking(&self.page.rows.counts(&*self.page.read()?)?) {
@@ -253,7 +223,8 @@ impl Collector {
                 if matches!(&error, LedgerError::Host(host) if host.is_retryable()) {
                     self.state = state;
                 } else if error.is_unreadable() && state.is_round() {
-                    // If other processes have ended the round, they may have removed what it was to read.
+                    // If the round was ended meanwhile, pieces that it was to read may have been
+                    // removed since. That is no damage.
                     if self.own(&*self.page.read()?)?.is_none() {
                         self.state = self.begin_anew()?;
                         return Ok(true);
@@ -352,7 +323,10 @@ impl Collector {
 
     /// Begins a round, or takes over that of a process that has stopped.
     fn begin(&mut self) -> Result<State> {
-        if self.pieces == CollectPieces::IfMuch && !self.is_worth_it()? {
+        // After a round of another process that ends just now there is nothing left to collect, but
+        // commits to prune.
+        let can_skip = self.pieces == CollectPieces::IfMuch && !self.is_hindered;
+        if can_skip && !self.is_worth_it()? {
             return Ok(State::Idle);
         }
         let (page, now) = (Arc::clone(&self.page), self.page.process.now());
@@ -361,8 +335,8 @@ impl Collector {
         let process = page.process.sign(&mut tx)?;
         let mut counts = page.rows.counts(&tx)?;
         match counts.references {
-            // Another thread or process has turned them on meanwhile, and perhaps no commit was
-            // pruned because of that. The commits are pruned once the rows are built.
+            // Reference rows were turned on meanwhile, which may have stopped the pruning. Commits
+            // are pruned once the rows are built.
             References::Building => {
                 self.is_hindered = false;
                 return Ok(State::Build(Build::default()));
@@ -382,7 +356,7 @@ impl Collector {
         let marks = match counts.round.phase {
             Phase::Sweeping => {
                 match page.rows.marks(&tx, counts.round.number) {
-                    // The marks are damaged, so a new round finds them again.
+                    // The marks are damaged, so a new round marks again.
                     Err(error) if error.is_damage() => None,
                     bytes => RoaringTreemap::deserialize_from(&*bytes?).ok(),
                 }
@@ -417,16 +391,16 @@ impl Collector {
         Ok(state)
     }
 
-    /// Whether there is much garbage, reference rows that tell which pieces are, or an unfinished
-    /// round.
+    /// Whether a round is due: there is much garbage, reference rows name it, or a round is
+    /// unfinished.
     fn is_worth_it(&self) -> Result<bool> {
         let counts = self.page.rows.counts(&*self.page.read()?)?;
         let is_idle = counts.round.phase == Phase::Idle && counts.references == References::Off;
         Ok(!is_idle || self.has_much(&counts))
     }
 
-    /// Whether this process may run the round: none runs, its process has ended, or its row has not
-    /// changed for [`RELIEVED`] milliseconds.
+    /// Whether this process may run the round: none runs, it is a round of this process, the
+    /// process that runs it has ended, or its row has not changed for [`RELIEVED`] milliseconds.
     pub(super) fn can_take_over(&mut self, tx: &dyn KvRead, counts: &Counts) -> Result<bool> {
         let (process, now) = (counts.round.process, self.page.process.now());
         if counts.round.phase == Phase::Idle || !self.page.process.lives(tx, &process)? {
@@ -437,7 +411,8 @@ impl Collector {
             return Ok(true);
         }
         let since = match &self.other {
-            Some((seen, since)) if seen.round == counts.round => *since,
+            // If the clock was set back, the waiting time begins again.
+            Some((seen, since)) if seen.round == counts.round => now.min(*since),
             _ => now,
         };
         self.other = Some((*counts, since));
@@ -471,20 +446,20 @@ impl Collector {
         }
     }
 
-    /// Begins anew after other processes have ended the round, also if little garbage is known: the
-    /// count of it went with the round.
+    /// Begins another round after this one was ended elsewhere, even if little garbage is counted:
+    /// the count was set to 0 when the round began.
     fn begin_anew(&mut self) -> Result<State> {
         self.pieces = CollectPieces::Always;
         self.streams()
     }
 
     fn is_silent(&self) -> bool {
-        self.page.process.now() >= self.written.saturating_add(SIGN_OF_LIFE)
+        have_passed(SIGN_OF_LIFE, self.written, self.page.process.now())
     }
 
     fn mark(&mut self, mark: &mut Mark) -> Result<Option<State>> {
         if !mark.step(&self.page)? {
-            if self.is_silent() && !self.write_progress(mark.reached.map(|id| id.0))? {
+            if self.is_silent() && !self.write_progress(mark.progress)? {
                 return self.begin_anew().map(Some);
             }
             return Ok(None);
@@ -496,7 +471,7 @@ impl Collector {
         Ok(Some(State::WriteMarks(marks, bytes, 0)))
     }
 
-    /// `false` if other processes have ended the round.
+    /// Returns `false` if the round was ended meanwhile, by another process or by a fetch.
     fn write_progress(&mut self, reached: Option<Digest>) -> Result<bool> {
         let mut tx = self.write()?;
         let Some(mut counts) = self.own(&tx)? else { return Ok(false) };
@@ -591,3 +566,6 @@ impl Collector {
         Ok(tx.commit()?)
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -204,8 +204,8 @@ impl CommitInHistory<'_> {
         }
     }
 
-    /// The branches for which merging needs the commit: those with newer heads do not need it
-    /// without them.
+    /// The branches that need the commit to be merged. Branches are added one after the other, the
+    /// newest first; a branch is a reason if the commit is needed once it is added.
     fn merging(&self) -> Vec<KeepReason> {
         let mut all: Vec<(Option<&String>, Vec<CommitId>)> =
             self.refs.branches.iter().map(|(name, heads)| (Some(name), heads.clone())).collect();

@@ -14,6 +14,7 @@ use super::page_maintenance::{FIRST_PASS, PASS_INTERVAL, PageMaintenance};
 use crate::error::{LedgerError, Result};
 use crate::lifecycle::deletion;
 use crate::lifecycle::open_registry::OpenRegistry;
+use crate::process::clock::has_come;
 use crate::process::lease::Process;
 use crate::process::open_page::OpenPage;
 
@@ -31,7 +32,7 @@ const RETRY: Duration = Duration::from_secs(1);
 /// are two because a pin protects its commit only if it is written within two minutes.
 pub(crate) struct Maintenance {
     inner: Arc<Inner>,
-    /// No threads: the program calls [`Maintenance::maintain`].
+    /// No threads: the program calls [`Repository::maintain`](crate::Repository::maintain).
     by_hand: bool,
     threads: Mutex<Vec<JoinHandle<()>>>,
     /// The process that has the threads. A child that is forked from it does not have them.
@@ -200,8 +201,8 @@ impl Inner {
             if *waited.unwrap_or_else(PoisonError::into_inner).0 {
                 return;
             }
-            // `Page::collect` returns other errors to its caller; the thread tries again at the
-            // next interval.
+            // Other errors are dropped: the work is tried again at the next interval, and
+            // `Page::collect` returns them.
             pause = match work(self) {
                 Err(error) if error.is_retryable() => RETRY,
                 _ => INTERVAL,
@@ -222,8 +223,8 @@ impl Inner {
         pages.iter().filter_map(there).collect()
     }
 
-    /// Forgets a closed page in which no rows are left. A call that maintains it at the moment
-    /// holds it itself.
+    /// Forgets a closed page in which no rows are left. A thread that maintains the page at the
+    /// moment has its own reference.
     fn forget(&self, number: u64) {
         if let Some(page) = self.pages().get_mut(&number)
             && !page.is_open()
@@ -253,7 +254,7 @@ impl Inner {
     fn slow_work(&self) -> Result<()> {
         let (mut result, now) = (Ok(()), self.process.now());
         let keep_going = || !self.is_over();
-        if now >= self.next_pass.load(Ordering::Relaxed) {
+        if has_come(self.next_pass.load(Ordering::Relaxed), PASS_INTERVAL, now) {
             self.next_pass.store(now.saturating_add(PASS_INTERVAL), Ordering::Relaxed);
             match self.open_registry.close_ended() {
                 // A lease that seems to have ended counts as ended only after a minute.

@@ -49,7 +49,10 @@ enum Streamed {
 pub(super) struct Mark {
     pub(super) marks: RoaringTreemap,
     /// The last commit that was read.
-    pub(super) reached: Option<CommitId>,
+    reached: Option<CommitId>,
+    /// The commit that was read, or the piece that was marked, last. Each is only once, so this
+    /// changes as long as the round gets on.
+    pub(super) progress: Option<Digest>,
     streamed: Streamed,
     ahead: Vec<Ahead>,
 }
@@ -103,7 +106,7 @@ impl Mark {
         })?;
         for StreamedRow { digest, .. } in &found {
             let missing = || LedgerError::missing(Kind::Chunk, digest);
-            self.marks.insert(rows.number_of(host, digest)?.ok_or_else(missing)?);
+            self.mark(rows.number_of(host, digest)?.ok_or_else(missing)?, digest);
         }
         self.streamed = match found.last() {
             Some(last) if found.len() == PIECES => Streamed::Reached(*last),
@@ -129,7 +132,16 @@ impl Mark {
             }
         })?;
         self.reached = last;
+        if count > 0 {
+            self.progress = last.map(|id| id.0);
+        }
         Ok(count > 0)
+    }
+
+    fn mark(&mut self, number: u64, digest: &Digest) {
+        if self.marks.insert(number) {
+            self.progress = Some(*digest);
+        }
     }
 
     /// Marks a piece, and adds its children, unless it is marked already.
@@ -159,7 +171,7 @@ impl Mark {
             },
         };
         if kind == Kind::Chunk || self.marks.contains(number) {
-            self.marks.insert(number);
+            self.mark(number, digest);
             return Ok(());
         }
         let bytes = Bytes::from(rows.piece(host, kind, digest)?.ok_or_else(missing)?);
@@ -179,7 +191,7 @@ impl Mark {
         }
         // Marked last: a marked piece is not visited again, and an error before must change
         // nothing.
-        self.marks.insert(number);
+        self.mark(number, digest);
         Ok(())
     }
 

@@ -11,6 +11,7 @@ use super::collector::{CollectPieces, Collected, Collector};
 use super::streams::Leftovers;
 use crate::error::{LedgerError, Result};
 use crate::host::lock_before;
+use crate::process::clock::has_come;
 use crate::process::lease::WAIT;
 use crate::process::open_page::OpenPage;
 use crate::rows::counts::Phase;
@@ -209,7 +210,8 @@ impl PageMaintenance {
         drop(host);
         // The page has grown by a quarter, so as much of its history may have become too old.
         let has_grown = counts.next.saturating_sub(next_piece).saturating_mul(4) > counts.pieces;
-        Ok((now >= next_pass || has_grown) && refs_hash != Some(self.refs_hash()?))
+        let is_time = has_come(next_pass, PASS_INTERVAL, now);
+        Ok((is_time || has_grown) && refs_hash != Some(self.refs_hash()?))
     }
 
     /// A hash that changes when commits may have left the keep set.

@@ -35,12 +35,12 @@ pub(super) struct Prune {
     keep_version: u64,
     /// Commits that are not kept, and whose grace time has no row yet, or a wrong one.
     to_mark: VecDeque<CommitId>,
-    /// Commits that are kept, and have a row with a grace time.
+    /// Commits whose grace time is cleared: they are kept, or are no longer stored.
     to_keep: VecDeque<CommitId>,
     /// The commits to remove, the oldest first.
     to_remove: VecDeque<usize>,
-    /// Some commits wait for the end of their grace time. With exclusive access they can be removed
-    /// as soon as they have rows, so then it counts commits without one.
+    /// Some commits wait for the end of their grace time. With exclusive access a commit can be
+    /// removed as soon as it has a row; then this says that some have none yet.
     pub(super) has_waiting: bool,
     /// No commit is kept only by a pin or by its age.
     pub(super) is_lasting: bool,

@@ -17,8 +17,8 @@ impl CommitTime {
     /// Times and generations are below this.
     pub(crate) const LIMIT: u64 = 1 << 63;
 
-    /// Clocks give times below this. From there on, a change has only the next time after that of
-    /// its parent: another copy takes no other one.
+    /// Clocks give times below this. From there on, the time of a change is exactly one tick after
+    /// its parent: copies refuse any other.
     pub(crate) const FAR: u64 = CommitTime::LIMIT / 2;
 
     /// The time of a change, after its parent: that of the clock, unless the parent is later.

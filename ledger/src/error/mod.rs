@@ -12,7 +12,7 @@ use permazen_kv::__internal::WithCauses;
 use permazen_kv::KvError;
 
 pub(crate) use self::display::row;
-use self::display::{instead, merged, of, start, within};
+use self::display::{instead, integrity, merged, of, start, within};
 pub use self::needed_by::NeededBy;
 use crate::digest::{Digest, Kind};
 use crate::ids::CommitId;
@@ -27,11 +27,9 @@ pub type Result<T> = std::result::Result<T, LedgerError>;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum LedgerError {
-    /// A piece or a commit is not what was written. Nothing was removed or made again.
-    #[error(
-        "damaged {kind} {digest}{needed_by}, row {}: expected {expected}, found {found}; get it from a copy of the page",
-        row(*kind, digest)
-    )]
+    /// A piece or a commit is not what was written. Nothing was removed or made again. If it was
+    /// [received](NeededBy::received), what is stored is intact.
+    #[error("{}", integrity(*kind, digest, (expected, found), needed_by))]
     Integrity {
         /// What it should be.
         kind: Kind,
@@ -407,7 +405,7 @@ pub enum LedgerError {
         reason: String,
     },
     /// An error of a [`Merger`](crate::Merger), a [`Resolver`](crate::Resolver), a
-    /// [`MergeFactory`](crate::MergeFactory) or an [`PieceSource`](crate::PieceSource):
+    /// [`MergeFactory`](crate::MergeFactory) or a [`PieceSource`](crate::PieceSource):
     /// [`LedgerError::other`].
     #[error("{}", WithCauses(&**source))]
     Other {

@@ -15,6 +15,8 @@ pub struct NeededBy {
     pub commits: Vec<CommitId>,
     /// The key that was read, if any.
     pub key: Option<Vec<u8>>,
+    /// Whether the bytes were received or fetched, and refused: they are not stored.
+    pub received: bool,
 }
 
 impl fmt::Display for NeededBy {

@@ -72,6 +72,7 @@ pub(crate) fn begin(
             page.force_mark_deleted(tx)?;
         }
         rows::begin_removal(tx, number, &row)?;
+        // A page of this name that is created later is not taken for this one.
         rows::raise_epoch(tx)?;
         Ok(true)
     })?;
@@ -94,7 +95,8 @@ pub(crate) fn eviction_obstacle(
         Remote::None => return Ok(Some(EvictionObstacle::HasNoRemote)),
     }
     page.check_main(host)?;
-    // The remote has no other branches, and no commits that a branch has left.
+    // The remote has no other branches, and no commits that a branch lost by a reset, squash or
+    // removal.
     if page.branches(host)?.iter().any(|(name, _)| name != MAIN) {
         return Ok(Some(EvictionObstacle::HasBranches));
     }

@@ -76,7 +76,7 @@ impl OpenRegistry {
         self.pages.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits for the threads that write which pages are open.
+    /// Locks the writing of rows of open pages, and waits for a thread that holds it.
     fn writing(&self) -> Result<MutexGuard<'_, ()>> {
         Ok(lock_before(self.repository(), &self.writing)?)
     }
@@ -93,7 +93,8 @@ impl OpenRegistry {
     /// Opens a page.
     ///
     /// # Errors
-    /// If it was deleted or is being deleted, or the host fails.
+    /// [`LedgerError::PageGone`] if it was deleted or is being deleted, [`LedgerError::Busy`] if it
+    /// is being created, or if the host fails.
     pub(crate) fn open(
         self: &Arc<Self>,
         page: u64,
@@ -167,10 +168,22 @@ impl OpenRegistry {
         // Writing pins may have given the process another ID meanwhile.
         let own = is_signed.then(|| self.process.id());
         let is_done =
-            |open: &Registered| open.count > 0 && (open.named.is_none() || open.named == own);
-        if self.pages().values().all(is_done) {
+            |open: &Registered| open.count > 0 && open.named.is_some() && open.named == own;
+        let (mut is_needed, mut is_all_done) = (false, true);
+        for open in self.pages().values().filter(|open| !is_done(open)) {
+            (is_needed, is_all_done) = (is_needed || open.named.is_some(), false);
+        }
+        if is_all_done {
             return Ok(());
         }
+        match self.write_rows() {
+            // Pages that were opened when the host could not be written get their rows once it can.
+            Err(error) if !is_needed => unless_read_only(error),
+            written => written,
+        }
+    }
+
+    fn write_rows(&self) -> Result<()> {
         let tx = self.repository().begin(&TxOptions::writing().with_wait(WAIT))?;
         // A thread that opens one of these pages from here on waits for `_writing`, and then writes
         // its row again.
@@ -182,20 +195,19 @@ impl OpenRegistry {
         written
     }
 
-    /// Writes the rows of open pages again if other processes have taken the lease, and the rows of
-    /// closed pages.
+    /// Writes the rows of open pages that have none of this process, because the host could not be
+    /// written or other processes have taken the lease, and those of closed pages.
     fn write_all(
         &self,
         mut tx: Box<dyn KvTransaction + Send>,
         closed: &[(u64, Registered)],
     ) -> Result<()> {
         let process = self.process.sign(&mut tx)?;
-        let others = |open: &Registered| open.named.is_some_and(|named| named != process);
         let pages = self.pages();
-        let open: Vec<u64> =
-            pages.iter().filter(|(_, open)| others(open)).map(|(page, _)| *page).collect();
+        let missing = pages.iter().filter(|(_, open)| open.named != Some(process));
+        let missing: Vec<u64> = missing.map(|(page, _)| *page).collect();
         drop(pages);
-        for page in open {
+        for page in missing.iter().copied() {
             // A page that was deleted meanwhile gets no row; its handles get the error when they
             // write.
             if in_use(&tx, page).is_ok() {
@@ -206,9 +218,10 @@ impl OpenRegistry {
             close(&mut tx, *page, open)?;
         }
         tx.commit()?;
-        self.pages().values_mut().filter(|open| open.named.is_some()).for_each(|open| {
-            open.named = Some(process);
-        });
+        let mut pages = self.pages();
+        for page in missing {
+            pages.entry(page).and_modify(|open| open.named = Some(process));
+        }
         Ok(())
     }
 
@@ -308,7 +321,7 @@ impl OpenRegistry {
     }
 }
 
-/// The rows that processes have left that have ended.
+/// Rows of processes that have ended.
 struct Ended {
     /// The pages that they had open.
     open: Vec<(u64, ProcessId)>,
@@ -344,7 +357,8 @@ fn close(tx: &mut dyn KvWrite, page: u64, open: &Registered) -> Result<()> {
 }
 
 /// A page can be opened in a host that this process cannot write: one that is open for reading
-/// only, or on a full disk. Then nothing protects what is read.
+/// only, on a full disk, or whose writing thread has ended, which a host reports as it reports the
+/// first. Then nothing protects what is read.
 fn unless_read_only(error: LedgerError) -> Result<()> {
     match error {
         LedgerError::Host(
@@ -354,7 +368,7 @@ fn unless_read_only(error: LedgerError) -> Result<()> {
     }
 }
 
-/// What the repository knows of a page that can be opened.
+/// The row of a page, if the page can be opened.
 pub(crate) fn in_use(host: &dyn KvRead, page: u64) -> Result<PageRow> {
     match page_row(host, page)? {
         Some(row) if row.state == PageState::InUse => Ok(row),

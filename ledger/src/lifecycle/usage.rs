@@ -21,11 +21,21 @@ pub struct PageUsage {
     pub ledger: String,
     /// The ID of the page.
     pub id: PageId,
-    /// Whether a process has it open. This can be one that has ended: others find that out within
-    /// eleven minutes after its lease of an hour.
+    /// Whether a process has it open. This can be one that has ended: others notice within eleven
+    /// minutes after the end of its lease, which lasts an hour.
     pub is_open: bool,
     /// When it was closed last. `None` if it is open.
     pub closed: Option<SystemTime>,
+}
+
+/// What [`Repository::evict_unused`] has done.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct Evictions {
+    /// The pages that were removed.
+    pub evicted: Vec<(String, PageId)>,
+    /// The pages that cannot be removed because of an error, such as damage.
+    pub failed: Vec<(String, PageId, LedgerError)>,
 }
 
 impl Repository {
@@ -74,8 +84,8 @@ impl Repository {
     ///
     /// Nothing is lost if the page has neither commits nor tags. Nothing is lost either if it is
     /// attached to a [remote](crate::PageRemote) and all of its commits and pieces are there, it
-    /// has no tag, no branch but `main`, and none that was ever reset, squashed or removed: a
-    /// remote does not have these.
+    /// has no tag and no branch but `main`, and no branch of it was ever reset, squashed or
+    /// removed: a remote does not have these.
     ///
     /// Of several calls that evict a page at once, one returns `true`.
     ///
@@ -131,14 +141,14 @@ impl Repository {
     }
 
     /// Removes every page that was closed at least `closed_for` ago and can be
-    /// [evicted](Repository::evict). Returns their names.
+    /// [evicted](Repository::evict). An error of a page does not keep the others.
     ///
     /// # Errors
-    /// The first error of a page, after the others were removed.
-    pub fn evict_unused(&self, closed_for: Duration) -> Result<Vec<(String, PageId)>> {
+    /// If the host fails before a page is removed.
+    pub fn evict_unused(&self, closed_for: Duration) -> Result<Evictions> {
         self.open_registry().maintain()?;
         let now = Duration::from_millis(self.open_registry().now());
-        let (mut evicted, mut failed) = (Vec::new(), Ok(()));
+        let (mut evicted, mut failed) = (Vec::new(), Vec::new());
         for page in self.usage()? {
             let since = page.closed.and_then(|closed| closed.duration_since(UNIX_EPOCH).ok());
             if since.is_none_or(|since| now.saturating_sub(since) < closed_for) {
@@ -148,10 +158,10 @@ impl Repository {
                 Ok(true) => evicted.push((page.ledger, page.id)),
                 // Another process has deleted it.
                 Ok(false) | Err(LedgerError::NoSuch { .. }) => {}
-                Err(error) => failed = failed.and(Err(error)),
+                Err(error) => failed.push((page.ledger, page.id, error)),
             }
         }
-        failed.map(|()| evicted)
+        Ok(Evictions { evicted, failed })
     }
 
     /// Removes the least recently closed page that can be [evicted](Repository::evict), and returns

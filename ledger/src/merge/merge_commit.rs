@@ -18,20 +18,21 @@ struct PendingMerge {
     changes: [bool; 2],
     /// The merge bases that are not part of the base yet.
     remaining: std::vec::IntoIter<CommitId>,
-    /// The merges of those that are: there can be several that other copies have made. The smallest
-    /// ID is the base.
+    /// The merges of the merge bases that are. If other copies have merged them differently there
+    /// are several; the one with the smallest ID is the base.
     bases: Vec<CommitId>,
 }
 
-/// The merge of two commits, none of which is an ancestor of the other.
+/// The merge of two commits, neither of which is an ancestor of the other.
 pub(super) fn merge_commit(
     shared: &Arc<Shared>,
     heads: [&CommitId; 2],
     found: MergeBases,
     strategy: &mut dyn Strategy,
 ) -> Result<(Commit, Draft)> {
-    // A base can be a merge that needs a base itself. They are on a stack, not in recursive calls,
-    // because there can be as many as commits.
+    // To merge two merge bases, their own merge bases may have to be merged first, as in git's
+    // recursive strategy. The pending merges are on a stack, because they can nest as deep as
+    // history.
     let (mut step, mut waiting) = (PendingMerge::new(shared, heads, found)?, Vec::new());
     loop {
         match step.next_pair(shared)? {

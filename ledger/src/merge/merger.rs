@@ -10,10 +10,11 @@ use crate::error::Result;
 /// It must be deterministic: no clock, no random numbers, no other input. Otherwise copies of a
 /// page that merge the same commits differ.
 ///
-/// An error of its own kind is [`LedgerError::other`](crate::LedgerError::other).
+/// To fail for a reason of its own, an implementation returns
+/// [`LedgerError::other`](crate::LedgerError::other).
 pub trait Merger {
-    /// Looks at both sides before anything is decided. It is called with all policies, also where a
-    /// resolver decides.
+    /// Looks at both sides before anything is decided. Called for each merge in which both sides
+    /// have changes, whatever the policy, also if a resolver decides.
     ///
     /// ```
     /// use permazen_kv::KeySpan;
@@ -33,13 +34,13 @@ pub trait Merger {
     /// ```
     ///
     /// # Errors
-    /// Its errors end the merge, and change nothing.
+    /// An error ends the merge, and nothing is changed.
     fn begin(&mut self, sides: &MergeSides<'_>) -> Result<()> {
         let _ = sides;
         Ok(())
     }
 
-    /// What the value of a key is.
+    /// How the value of a key is merged.
     fn class(&self, key: &[u8]) -> KeyClass {
         let _ = key;
         KeyClass::Value
@@ -49,7 +50,7 @@ pub trait Merger {
     /// newer side wins.
     ///
     /// # Errors
-    /// Its errors end the merge, and change nothing.
+    /// An error ends the merge, and nothing is changed.
     fn resolve(&mut self, conflict: &Conflict<'_>) -> Result<Resolution> {
         let _ = conflict;
         Ok(Resolution::Newer)
@@ -110,7 +111,7 @@ pub trait Merger {
     /// ```
     ///
     /// # Errors
-    /// Its errors end the merge, and change nothing.
+    /// An error ends the merge, and nothing is changed.
     fn finish(&mut self, merged: &mut dyn KvWrite) -> Result<()> {
         let _ = merged;
         Ok(())
@@ -172,18 +173,18 @@ pub trait Merger {
     /// ```
     ///
     /// # Errors
-    /// Its errors end the merge, and change nothing.
+    /// An error ends the merge, and nothing is changed.
     fn finish_with(&mut self, merged: &mut dyn KvWrite, sides: &MergeSides<'_>) -> Result<()> {
         let _ = sides;
         self.finish(merged)
     }
 }
 
-/// What a value is, for a merge.
+/// How a value is merged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum KeyClass {
-    /// Bytes.
+    /// As a whole: one of the values wins.
     Value,
     /// A counter of eight bytes, such as a counter field of permazen: what both sides have added is
     /// added up. If a side has removed it, or its value there does not have eight bytes, it is
@@ -201,7 +202,7 @@ pub enum KeyClass {
 pub struct Conflict<'a> {
     /// The key.
     pub key: &'a [u8],
-    /// The value that both sides came from; `None` if there was none.
+    /// The value in the merge base; `None` if there was none.
     pub base: Option<&'a [u8]>,
     /// The value on the side with the older head.
     pub older: Option<&'a [u8]>,

@@ -40,7 +40,7 @@ impl Page {
     /// parents. It depends only on these and on what `merger` decides: the same merge in another
     /// copy of the page is the same commit.
     ///
-    /// Loads the nodes that both sides do not share, and gets the commits down to the merge bases.
+    /// Loads the nodes that the sides do not share, and reads the commits down to the merge bases.
     ///
     /// # Errors
     /// If there is no such branch or commit, the branch has several heads, the branch is changed
@@ -73,14 +73,15 @@ impl Page {
         }
         Err(LedgerError::moved(self.shared.page(), branch))
     }
+
     /// Merges the heads of a branch until there is one, and returns it.
     ///
     /// The two oldest are merged first, by time and ID, then their merge with the next one, and so
     /// on. So it depends only on the heads and on what `merger` decides: the same heads in another
     /// copy of the page become the same commit.
     ///
-    /// If history or contents are missing for two heads, other heads are merged first, and then it
-    /// fails. Costs a [`merge`](Page::merge) for each head but one.
+    /// If two heads cannot be merged because history or contents are missing, the other heads are
+    /// merged first; then the call fails. Costs a [`merge`](Page::merge) for each head but one.
     ///
     /// # Errors
     /// If there is no such branch, it is changed again and again meanwhile, history or contents are

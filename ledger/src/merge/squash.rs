@@ -20,17 +20,19 @@ impl Page {
     /// `onto` is the first commit ([`CommitId::FIRST`]) or another ancestor of the head. The old
     /// commits are no longer part of the branch; a program that has their IDs can read them until
     /// they are collected. If the content is that of `onto`, the branch is reset to `onto`, and no
-    /// commit is made. Transactions of a linear database that are open on the branch are not
-    /// disturbed, because its content stays. Commits that [retention](Page::set_retention) has
-    /// removed do not forbid a squash onto the first commit.
+    /// commit is made. Open transactions of [`database`](Page::database) are not disturbed, because
+    /// the content stays. Commits that [retention](Page::set_retention) has removed do not forbid a
+    /// squash onto the first commit, unless the page is attached to a remote, which may have them.
     ///
-    /// No replaced commit may be reachable from anything else: no other branch, whether it forks
-    /// there or at the head, no tag, no open transaction of a [connection](Page::connect) or
-    /// [branching database](Page::branching_database), nothing that a [`Receiver`](crate::Receiver)
-    /// has added; and no other copy of the page may have it. Otherwise these would have the
-    /// replaced changes as their own, and a merge with them would bring old values back. The error
-    /// names the ref, and the commit onto which the branch can be squashed instead: where the ref
-    /// forks from the branch, or a later commit if more refs forbid the squash.
+    /// No replaced commit may be reachable from anything else: no other branch, even one with the
+    /// same head, no tag, no open transaction of a [connection](Page::connect) or [branching
+    /// database](Page::branching_database), nothing that a [`Receiver`](crate::Receiver) has added;
+    /// and no other copy of the page may have it. Otherwise these would have the replaced changes
+    /// as their own, and a merge with them would bring old values back. Transactions and receivers
+    /// of another process are known here only after about a minute: before that, they do not forbid
+    /// the squash. The error names the ref, and the commit onto which the branch can be squashed
+    /// instead: where the ref forks from the branch, or a later commit if more refs forbid the
+    /// squash.
     ///
     /// A page knows that other copies have commits that are at its [remote](Page::remote), and
     /// changes that were made on another device. For other copies, give each a branch at the commit
@@ -38,8 +40,9 @@ impl Page {
     /// so: set a tag at the newest one before they are sent, which forbids the squash, and remove
     /// it once they are [marked](crate::PageRemote::mark_synced).
     ///
-    /// Gets the commits that are replaced, the ancestors of `onto` and of all refs that are as new
-    /// as these, and all refs, and writes one transaction. Loads and writes no node.
+    /// Reads all refs, the replaced commits, and those ancestors of `onto` and of the refs that are
+    /// not older, by generation, than the oldest replaced commit. Writes one transaction, and no
+    /// node.
     ///
     /// ```
     /// use permazen_kv::{KvDatabase, KvRead, KvWrite, TxOptions, memory::MemoryStore};
@@ -137,7 +140,7 @@ impl Page {
         Ok(head.id)
     }
 
-    /// The commit with the content of `head` on `onto`. `None` if it has that content.
+    /// The commit with the content of `head` on `onto`. `None` if `onto` has that content.
     fn replacement(
         &self,
         onto: &BranchState,

@@ -49,8 +49,7 @@ impl Replaced<'_> {
     /// is at the remote, where others may have it. `is_cut_off` says that retention has removed
     /// commits before them.
     ///
-    /// The commit that the error proposes is no ancestor of such a commit, so a squash onto it is
-    /// possible.
+    /// The error proposes the oldest commit onto which the branch can be squashed.
     ///
     /// Gets each commit once that is reachable from a ref and is as new as these.
     pub(super) fn check(&self, host: &dyn KvRead, is_cut_off: bool) -> Result<()> {
@@ -99,7 +98,8 @@ impl Replaced<'_> {
         Ok(refs)
     }
 
-    /// Those that are reachable from one of these refs, each with the index of the first ref.
+    /// The replaced commits that are reachable from one of these refs, each with the index of the
+    /// first ref.
     fn named(&self, refs: &[(Ref, CommitId)]) -> Result<BTreeMap<CommitId, usize>> {
         // The reachable commits, the newest first, each with the first ref that reaches it.
         let mut ahead = BTreeMap::new();
@@ -169,9 +169,9 @@ impl Replaced<'_> {
         Ok((true, synced))
     }
 
-    /// The oldest commit, other than the head, that has all of these as ancestors and lies on every
-    /// path to the head. So no commit after it is an ancestor of one of them. It is not the first
-    /// commit if commits before them are gone.
+    /// The oldest commit onto which the branch can be squashed: each of these is it or an ancestor
+    /// of it, and each path from the head leads through it. `None` if only the head is. Not the
+    /// first commit if `is_cut_off`.
     fn before(&self, forbidding: &BTreeSet<CommitId>, is_cut_off: bool) -> Option<CommitId> {
         let mut found = None;
         let mut ahead = BTreeSet::from([(self.range.get(&self.head)?.generation, self.head)]);

@@ -18,7 +18,7 @@ pub(crate) const REFERENCE_LEN: usize = Digest::LEN + 8;
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum Priority {
-    /// They must. Every put is eager unless it says otherwise.
+    /// Every copy must have it. A put is eager unless it says otherwise.
     #[default]
     Eager,
     /// A page that is [attached to a remote](crate::PageRemote) need not have it, if it has more

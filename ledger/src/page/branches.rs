@@ -65,8 +65,9 @@ impl Page {
         Ok(tx.commit()?)
     }
 
-    /// Makes a commit the only head of a branch. Open transactions on the branch conflict and run
-    /// again.
+    /// Makes a commit the only head of a branch. An open transaction of
+    /// [`database`](Page::database) conflicts if an entry that it has read is now another one; one
+    /// of a [branching database](Page::branching_database) fails with [`LedgerError::BranchMoved`].
     ///
     /// # Errors
     /// If there is no such branch or commit, or if the host fails.
@@ -74,7 +75,7 @@ impl Page {
         self.replace_heads(branch, Some(to))
     }
 
-    /// Removes a branch. Its commits stay.
+    /// Removes a branch. Its commits stay until a collection removes those that nothing else keeps.
     ///
     /// # Errors
     /// If there is no such branch, or if the host fails.

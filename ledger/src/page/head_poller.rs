@@ -35,7 +35,7 @@ pub(crate) trait HeadObserver: Any + Send + Sync {
     fn heads_read(&self, heads: &BranchHeads);
 
     /// The heads could not be read. An observer that returns errors to a caller reads the heads
-    /// itself, and gets the error. Called like `look`.
+    /// itself, and gets the error. Called like [`heads_read`](HeadObserver::heads_read).
     fn heads_unreadable(&self);
 }
 

@@ -2,11 +2,12 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use permazen_kv::{KvRead, TxOptions};
 
 use super::history::is_ancestor;
+use super::retries::Retries;
 use super::shared::{BranchState, Shared};
 use super::write::{Attempt, Draft};
 use crate::commit::encoding::Commit;
@@ -55,13 +56,12 @@ impl Shared {
         draft: &Draft,
         wait: Duration,
     ) -> Result<(CommitId, usize)> {
-        let (id, begun) = (Commit::id(&commit.to_bytes()), Instant::now());
+        let (id, mut retries) = (Commit::id(&commit.to_bytes()), Retries::new(wait));
         loop {
-            let options = TxOptions::writing().with_wait(wait.saturating_sub(begun.elapsed()));
+            let options = TxOptions::writing().with_wait(retries.left());
             match self.write_beside((branch, base), (&id, commit), draft, &options) {
                 // A conflict has changed nothing, and the draft stays valid.
-                Err(LedgerError::Host(error)) if error.is_retryable() && begun.elapsed() < wait => {
-                }
+                Err(LedgerError::Host(error)) if error.is_retryable() && retries.pause() => {}
                 result => {
                     let heads = result?;
                     self.head_poller.wake();

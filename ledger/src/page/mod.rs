@@ -4,7 +4,7 @@
 //! |---|---|
 //! | shared by all handles of a page | `shared.rs`; `cache.rs` caches nodes, `head_poller.rs` polls heads, `open_pages.rs` has the open pages |
 //! | reading one version | `snapshot.rs`; `value.rs` reads a value in parts, `whole_value.rs` a whole one; `entries.rs` and `entry_value.rs` list entries; `pinned_page.rs` pins commits |
-//! | making commits | `write.rs`; `author_and_message.rs` has author and message, `stream.rs` writes a value in parts, `readable_draft.rs` reads a draft, `heads.rs` makes several heads, `restore.rs` restores an old content |
+//! | making commits | `write.rs`; `author_and_message.rs` has author and message, `stream.rs` writes a value in parts, `readable_draft.rs` reads a draft, `heads.rs` makes several heads, `restore.rs` restores an old content, `retries.rs` pauses between attempts |
 //! | refs and history | `branches.rs` has branches and tags, `history.rs` walks history, `differences.rs` diffs versions |
 //! | garbage | `collection.rs` has retention and collection, `references.rs` the reference rows |
 //! | absent values | `fetch/` fetches them, with `requests.rs` |
@@ -28,6 +28,7 @@ pub(crate) mod receive;
 mod references;
 mod requests;
 mod restore;
+mod retries;
 pub(crate) mod shared;
 pub(crate) mod snapshot;
 pub(crate) mod stream;
@@ -192,7 +193,9 @@ impl Page {
     /// Whether a commit is another one or an ancestor of it. Gets the commits between them.
     ///
     /// # Errors
-    /// If one of them is not in the page, or the host fails.
+    /// If one of them is not in the page,
+    /// [`LedgerError::BaseMissing`](crate::LedgerError::BaseMissing) if pruned history hides it, or
+    /// the host fails.
     pub fn is_ancestor(&self, ancestor: &CommitId, commit: &CommitId) -> Result<bool> {
         history::is_ancestor(&self.shared, ancestor, commit)
     }

@@ -29,8 +29,8 @@ impl Page {
     ///
     /// Turning them on writes the rows of all pieces, in slices. It also removes garbage, as a
     /// collection does. Turning them off removes the rows, in slices. Readers and writers go on
-    /// meanwhile. If the process ends in between, maintenance by any process that has the page open
-    /// continues, and so does the next call.
+    /// meanwhile. If the process ends in between, the maintenance of any process that has the page
+    /// open continues, and so does the next call.
     ///
     /// ```
     /// use permazen_kv::memory::MemoryStore;

@@ -86,7 +86,8 @@ impl From<Failure> for LedgerError {
             Why::NotAtRemote(kind, digest) => LedgerError::NotAtRemote { page, name, kind, digest },
             Why::Wrong(kind, digest, expected, sent) => {
                 let found = format!("{sent}, from source {name}");
-                LedgerError::integrity(kind, &digest, expected, found).needed(|by| by.page = page)
+                let error = LedgerError::integrity(kind, &digest, expected, found);
+                error.needed(|by| (by.page, by.received) = (page, true))
             }
         }
     }

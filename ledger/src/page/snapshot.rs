@@ -28,7 +28,7 @@ use crate::tree::nodes::root;
 /// The content of a page at a commit. It never changes, and keeps no transaction of the host open.
 ///
 /// A snapshot pins its commit: no process removes it, unless the lease of this process has ended,
-/// after an hour without renewal. Then reads are
+/// after an hour without renewal. Reads then fail with
 /// [`SnapshotExpired`](crate::LedgerError::SnapshotExpired).
 #[derive(Clone)]
 pub struct PageSnapshot {
@@ -201,7 +201,7 @@ pub(crate) struct EntryCursor {
 }
 
 impl EntryCursor {
-    /// Goes to the next entry. `false` at the end.
+    /// Descends to the entry at the cursor. Returns `false` at the end of the span.
     pub(super) fn enter(&mut self) -> Result<bool> {
         self.cursor.enter_leaf()?;
         Ok(self.cursor.item().is_some_and(|(key, _)| self.has(key)))

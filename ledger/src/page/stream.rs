@@ -4,12 +4,13 @@ use std::fmt;
 use std::io::{self, Write};
 use std::sync::{Arc, OnceLock};
 use std::thread::{self, JoinHandle};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use permazen_kv::__internal::check_can_begin;
 use permazen_kv::{KvError, KvWrite, TxOptions};
 
 use super::Page;
+use super::retries::Retries;
 use super::shared::Shared;
 use crate::error::{LedgerError, Result};
 use crate::ids::CommitId;
@@ -33,11 +34,6 @@ const PORTION: usize = 1 << 18;
 
 /// How long a transaction waits for the write lock of the host.
 const WAIT: Duration = Duration::from_secs(30);
-
-/// After a failure that may pass, the next attempt comes after the first pause; each further pause
-/// is twice as long, up to the longest.
-const FIRST_PAUSE: Duration = Duration::from_millis(1);
-const LONGEST_PAUSE: Duration = Duration::from_millis(100);
 
 /// The first bytes of all references of the process. They are random, so no value begins with them
 /// by chance.
@@ -215,8 +211,8 @@ impl Page {
     /// ```
     ///
     /// # Errors
-    /// [`LedgerError::ValueTooLong`] if `len` is 2⁴⁸ or more, or if the operating system gives no
-    /// random bytes, or in a child of a fork. The host is not used yet.
+    /// [`LedgerError::ValueTooLong`] if `len` is 2⁴⁸ or more; [`LedgerError::Random`] if there are
+    /// no random bytes; [`KvError::Forked`] in a child of a fork. The host is not used yet.
     pub fn write_value(&self, len: Option<u64>) -> Result<ValueWriter> {
         if len.is_some_and(|len| len > MAX_VALUE_LEN) {
             return Err(LedgerError::ValueTooLong);
@@ -394,25 +390,28 @@ impl Shared {
         stored: StoredSoFar,
         pieces: &[NewPiece],
     ) -> Result<StoredSoFar> {
-        let (begun, mut pause) = (Instant::now(), FIRST_PAUSE);
+        let mut retries = Retries::new(WAIT);
         loop {
-            match self.store(number, stored, pieces) {
-                Err(error) if error.is_retryable() && begun.elapsed() < WAIT => {
-                    thread::sleep(pause);
-                    pause = LONGEST_PAUSE.min(pause * 2);
-                }
+            match self.store(number, stored, pieces, retries.left()) {
+                Err(error) if error.is_retryable() && retries.pause() => {}
                 result => return result,
             }
         }
     }
 
     /// Stores pieces of a value in one transaction.
-    fn store(&self, number: u64, stored: StoredSoFar, pieces: &[NewPiece]) -> Result<StoredSoFar> {
+    fn store(
+        &self,
+        number: u64,
+        stored: StoredSoFar,
+        pieces: &[NewPiece],
+        wait: Duration,
+    ) -> Result<StoredSoFar> {
         let open = &self.open;
         let mut pieces: Vec<&NewPiece> = pieces.iter().collect();
         // In the order of their keys, which a B+tree writes fastest.
         pieces.sort_unstable_by_key(|piece| piece.part.digest);
-        let mut tx = open.host.begin(&TxOptions::writing().with_wait(WAIT))?;
+        let mut tx = open.host.begin(&TxOptions::writing().with_wait(wait))?;
         open.rows.check_exists(&tx)?;
         let stream = match stored.stream {
             None => {

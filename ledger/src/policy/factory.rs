@@ -14,9 +14,9 @@ use crate::merge::merger::{LastOneWins, Merger};
 /// It is not stored with the page: all copies of a page must be given the same one, or they make
 /// different merges, which are merged again.
 ///
-/// All of them know keys and values, and none knows objects: also the default, by which the last
-/// one wins. For an object database, give the factory a merger that is
-/// [`WholeRanges`](crate::WholeRanges) over its tables of schemas.
+/// Every policy, the default included, merges keys and values, and knows nothing of objects. For an
+/// object database, give the factory a merger that is [`WholeRanges`](crate::WholeRanges) over its
+/// tables of schemas.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum MergePolicy {

@@ -62,8 +62,10 @@ impl Page {
     /// Gets the commits between it and each head.
     ///
     /// # Errors
-    /// If there is no such branch or commit, the branch is changed at the same time, or the host
-    /// fails.
+    /// If there is no such branch or commit,
+    /// [`LedgerError::BaseMissing`](crate::LedgerError::BaseMissing) if pruned history hides
+    /// whether a head is an ancestor, [`LedgerError::BranchMoved`](crate::LedgerError::BranchMoved)
+    /// if the branch is changed again and again meanwhile, or if the host fails.
     pub fn add_head(&self, branch: &str, commit: &CommitId) -> Result<()> {
         self.shared.add_head(branch, commit)?;
         self.merging.wake(Trigger::Others);

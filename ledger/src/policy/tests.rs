@@ -1,4 +1,4 @@
-//! When heads are checked again.
+//! When heads are read again.
 #![allow(clippy::unwrap_used)]
 
 use std::sync::Arc;
@@ -89,7 +89,7 @@ impl MergeFactory for Missing {
     }
 }
 
-/// A merge that waits after an error of the former policy would wait for up to an hour.
+/// A thread that waits after an error of the former policy would wait for up to an hour.
 #[test]
 fn another_policy_does_not_wait_for_the_errors_of_the_former_one() {
     let (repository, page) = page();

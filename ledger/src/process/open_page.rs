@@ -82,7 +82,8 @@ impl OpenPage {
         Ok(self.host.begin(&TxOptions::reading())?)
     }
 
-    /// Runs `find` in a transaction, and pins the commit that it returns, which must exist.
+    /// Runs `find` in a transaction, and pins the commit that it returns. The commit exists, or is
+    /// about to be written under the pin.
     pub(crate) fn pinned<T>(
         self: &Arc<Self>,
         find: impl FnMut(&dyn KvTransaction) -> Result<(CommitId, T)>,

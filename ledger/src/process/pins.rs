@@ -3,6 +3,7 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
+use super::clock::have_passed;
 use crate::ids::{CommitId, ProcessId};
 use crate::rows::process::{PinReason, PinRow};
 
@@ -149,7 +150,7 @@ impl Pins {
         let mut due = Vec::new();
         for ((commit, reason), pinned) in &state.commits {
             let has_row = pinned.row.is_some_and(|row| row.process == *process);
-            if !has_row && now >= pinned.since.saturating_add(IN_MEMORY) {
+            if !has_row && have_passed(IN_MEMORY, pinned.since, now) {
                 let (commit, reason) = (*commit, *reason);
                 due.push(PinRow { process: *process, number: number(), commit, reason });
             }

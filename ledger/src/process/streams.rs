@@ -157,7 +157,10 @@ impl Streams {
                 if references.strong_count() > 0 {
                     return true;
                 }
-                now < unheld.get_or_insert(now).saturating_add(UNHELD)
+                // If the clock was set back, the hour begins again.
+                let since = unheld.get_or_insert(now);
+                *since = now.min(*since);
+                now < since.saturating_add(UNHELD)
             }
             _ => true,
         });

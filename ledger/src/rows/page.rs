@@ -271,7 +271,7 @@ impl Rows {
         self.remove(host, &head_key(branch, head))
     }
 
-    /// How often a branch was reset or removed.
+    /// How often a branch was reset, squashed or removed.
     pub(crate) fn resets(&self, host: &dyn KvRead, branch: &str) -> Result<u64> {
         let key = resets_key(branch);
         match self.number(host, &key)? {
@@ -280,12 +280,14 @@ impl Rows {
         }
     }
 
-    /// The version of the keep set: how often an older commit has joined it.
+    /// The version of the keep set. It is raised when the set may get an older commit, when a
+    /// commit is removed, and when the rule or the remote changes; a set that was computed before
+    /// must be computed again.
     pub(crate) fn keep_version(&self, host: &dyn KvRead) -> Result<u64> {
         self.number(host, &[KEEP_VERSION])
     }
 
-    /// Raises the version of the keep set, because an older commit joins it.
+    /// Raises the version of the keep set: sets that were computed before are stale.
     pub(crate) fn raise_keep_version(&self, host: &mut dyn KvWrite) -> Result<()> {
         let keep_version = self.keep_version(host)?;
         // It is only compared for equality, so it may wrap.
@@ -310,7 +312,11 @@ impl Rows {
         resets: u64,
     ) -> Result<()> {
         if resets >= MAX_RESETS {
-            let text = format!("{branch:?} cannot be reset or removed: it was {resets} times");
+            let text = format!(
+                "branch {branch:?} cannot be reset, squashed or removed any more: that was done {} times, which is \
+                 the limit",
+                resets - 1
+            );
             return Err(LedgerError::InvalidArgument(text));
         }
         let key = resets_key(branch);
@@ -436,4 +442,23 @@ impl Rows {
 pub(crate) struct Head {
     pub(crate) id: CommitId,
     pub(crate) time: CommitTime,
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use permazen_kv::memory::MemoryStore;
+    use permazen_kv::{KvDatabase, TxOptions};
+
+    use super::*;
+
+    #[test]
+    fn the_error_about_the_last_reset_has_the_number_of_resets() {
+        let host = MemoryStore::new();
+        let (rows, mut tx) = (Rows::under_prefix(1), host.begin(&TxOptions::writing()).unwrap());
+        rows.put_resets(&mut tx, "draft", MAX_RESETS - 1).unwrap();
+        assert_eq!(rows.resets(&tx, "draft").unwrap(), MAX_RESETS - 1);
+        let error = rows.put_resets(&mut tx, "draft", MAX_RESETS).unwrap_err().to_string();
+        assert!(error.contains("\"draft\"") && error.contains(" 16777215 times"), "{error}");
+    }
 }

@@ -18,10 +18,10 @@ pub(super) const PARAMETERS: u8 = 0x2f;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum Retention {
-    /// All.
+    /// All that are reachable from a branch or a tag.
     #[default]
     All,
-    /// None.
+    /// Only those that are always kept.
     Heads,
     /// This number of commits of each branch: the newest by generation. At least 1.
     Last(u64),

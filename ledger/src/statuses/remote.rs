@@ -27,11 +27,11 @@ pub(super) const WAIT: Duration = Duration::from_secs(30);
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum RemoteState {
-    /// It is not. Everything is only stored here.
+    /// Not attached. Everything is only stored here.
     Detached,
     /// It is being attached or detached. Everything counts as only stored here.
     Attaching,
-    /// It is.
+    /// Attached.
     Attached,
 }
 

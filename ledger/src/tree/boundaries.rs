@@ -29,7 +29,7 @@ pub(crate) struct ByHash {
 
 /// A node with fewer bytes is not cut.
 const MIN: u64 = 1_024;
-/// A node with as many bytes is cut.
+/// A node is cut once it has this many bytes.
 const MAX: u64 = 65_536;
 /// T: sizes of nodes lie close to this many bytes.
 const MEAN: u64 = 4_096;

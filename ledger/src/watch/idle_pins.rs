@@ -43,8 +43,11 @@ impl IdlePins {
 impl PinHolder for IdlePins {
     fn release(&self, now: u64) {
         let mut idle = self.lock();
-        let is_over = |idle: &Idle| now >= idle.since.saturating_add(UNASKED);
-        let released = if idle.as_ref().is_some_and(is_over) { idle.take() } else { None };
+        let released = idle.take_if(|idle| {
+            // If the clock was set back, the idle time begins again.
+            idle.since = idle.since.min(now);
+            now >= idle.since.saturating_add(UNASKED)
+        });
         drop(idle);
         drop(released);
     }

@@ -106,7 +106,7 @@ pub struct Watcher {
     position: Position,
     /// The commit of the last notification, and its root.
     last: (CommitId, Digest),
-    /// Whether it is the commit of the position.
+    /// Whether the last notification is about the commit of the position.
     told: bool,
     /// The branch has moved since then.
     moved: bool,

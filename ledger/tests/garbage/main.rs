@@ -4,6 +4,7 @@
 #[path = "../support/mod.rs"]
 mod support;
 
+mod clocks;
 mod collection;
 mod interleavings;
 mod long_transactions;

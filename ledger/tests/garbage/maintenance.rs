@@ -479,7 +479,11 @@ fn a_damaged_page_holds_up_neither_evictions_nor_deletions() {
     // No remote.
     write(&[0x10, 1, 0x2a], b"damaged");
     assert_eq!(repository.evict_least_used().unwrap(), Some(("two".to_owned(), ROOT)));
-    assert!(KvError::from(repository.evict_unused(Duration::ZERO).unwrap_err()).is_damage());
+    let found = repository.evict_unused(Duration::ZERO).unwrap();
+    assert_eq!(found.evicted, [("three".to_owned(), ROOT)]);
+    let failed: Vec<_> = found.failed.into_iter().collect();
+    assert!(matches!(&failed[..], [(ledger, ..)] if ledger == "one"));
+    assert!(failed.into_iter().all(|(.., error)| KvError::from(error).is_damage()));
     assert_eq!(ledgers(), ["one"]);
     assert!(KvError::from(repository.evict_least_used().unwrap_err()).is_damage());
     // No parameters.

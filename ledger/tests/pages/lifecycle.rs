@@ -598,8 +598,8 @@ fn pages_that_were_not_used_for_long_are_evicted() {
         clock.advance(HOUR);
     }
     let open = repository.page("b", ROOT).unwrap();
-    assert_eq!(repository.evict_unused(4 * HOUR).unwrap(), []);
-    assert_eq!(repository.evict_unused(2 * HOUR).unwrap(), [("a".to_owned(), ROOT)]);
+    assert_eq!(repository.evict_unused(4 * HOUR).unwrap().evicted, []);
+    assert_eq!(repository.evict_unused(2 * HOUR).unwrap().evicted, [("a".to_owned(), ROOT)]);
     assert_eq!(
         repository.eviction_obstacle("full", ROOT).unwrap(),
         Some(EvictionObstacle::HasNoRemote)
@@ -608,7 +608,7 @@ fn pages_that_were_not_used_for_long_are_evicted() {
     assert_eq!(repository.eviction_obstacle("c", ROOT).unwrap(), None);
     assert!(matches!(repository.eviction_obstacle("a", ROOT), Err(LedgerError::NoSuch { .. })));
     drop(open);
-    assert_eq!(repository.evict_unused(Duration::ZERO).unwrap().len(), 2);
+    assert_eq!(repository.evict_unused(Duration::ZERO).unwrap().evicted.len(), 2);
     assert_eq!(repository.pages().unwrap(), [("full".to_owned(), ROOT)]);
     assert_all_clean(&repository);
 }

@@ -10,7 +10,7 @@ use std::time::Duration;
 use permazen_kv::lmdb::LmdbStore;
 use permazen_kv::memory::MemoryStore;
 use permazen_kv::{KvDatabase, KvRead, TxOptions};
-use permazen_ledger::{CommitId, LedgerError, MAIN, Page, PageId, Repository};
+use permazen_ledger::{CommitId, Evictions, LedgerError, MAIN, Page, PageId, Repository};
 
 use crate::support::page::{assert_all_clean, put};
 
@@ -111,6 +111,10 @@ fn evict_at_once(host: &Arc<dyn KvDatabase>, repositories: [Repository; 3]) {
     }
     repositories[0].maintain().unwrap();
     let (evicted, changed, is_over) = (Mutex::default(), Mutex::default(), AtomicBool::new(false));
+    let all = |found: Evictions| match found.failed.into_iter().next() {
+        Some((.., error)) if found.evicted.is_empty() => Err(error),
+        _ => Ok(found.evicted),
+    };
     std::thread::scope(|scope| {
         let evictors = [0, 1].map(|which| {
             let (repository, evicted) = (&repositories[which], &evicted);
@@ -118,7 +122,7 @@ fn evict_at_once(host: &Arc<dyn KvDatabase>, repositories: [Repository; 3]) {
                 for turn in 0.. {
                     let gone = match (which + turn) % 2 {
                         0 => repository.evict_least_used().map(|gone| gone.into_iter().collect()),
-                        _ => repository.evict_unused(Duration::ZERO),
+                        _ => repository.evict_unused(Duration::ZERO).and_then(all),
                     };
                     let gone: Vec<(String, PageId)> = match gone {
                         Ok(gone) => gone,

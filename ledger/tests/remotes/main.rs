@@ -7,6 +7,7 @@
 #[path = "../support/mod.rs"]
 mod support;
 
+mod busy;
 mod clocks;
 mod fetching;
 mod merging;

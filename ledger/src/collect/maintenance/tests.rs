@@ -1,4 +1,4 @@
-//! The threads do not wait for each other, and no call waits long for them.
+//! The threads do not wait for each other, and no caller waits long for them.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex};

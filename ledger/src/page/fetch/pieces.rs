@@ -1,7 +1,7 @@
 //! Finds the absent pieces of a part of a value, and fetches them.
 
 use std::collections::{HashMap, HashSet};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use bytes::Bytes;
 use permazen_kv::{KvRead, TxOptions};
@@ -11,6 +11,7 @@ use crate::error::{LedgerError, Result};
 use crate::ids::CommitId;
 use crate::page::pinned_page::PinnedPage;
 use crate::page::requests::{Arrived, Source};
+use crate::page::retries::Retries;
 use crate::rows::counts::Counts;
 use crate::rows::references::children;
 use crate::value::cuts::PieceCutRule;
@@ -188,7 +189,8 @@ impl PartOfValue<'_> {
                 Ok(()) => good.push((kind, digest, bytes)),
                 Err(LedgerError::Integrity { kind, digest, expected, found, .. }) => {
                     let found = format!("{found}, from source {}", source.name());
-                    wrong.get_or_insert(LedgerError::integrity(kind, &digest, expected, found));
+                    let error = LedgerError::integrity(kind, &digest, expected, found);
+                    wrong.get_or_insert(error.needed(|by| by.received = true));
                 }
                 Err(error) => return Err(error),
             }
@@ -211,19 +213,18 @@ impl PartOfValue<'_> {
 
     /// Writes pieces, unless the commit is gone. Repeats the transaction after a conflict.
     fn write(&self, pieces: &[(Kind, Digest, Vec<u8>)]) -> Result<()> {
-        let begun = Instant::now();
+        let mut retries = Retries::new(WAIT);
         loop {
-            match self.write_once(pieces) {
-                Err(LedgerError::Host(error)) if error.is_retryable() && begun.elapsed() < WAIT => {
-                }
+            match self.write_once(pieces, retries.left()) {
+                Err(LedgerError::Host(error)) if error.is_retryable() && retries.pause() => {}
                 result => return result,
             }
         }
     }
 
-    fn write_once(&self, pieces: &[(Kind, Digest, Vec<u8>)]) -> Result<()> {
+    fn write_once(&self, pieces: &[(Kind, Digest, Vec<u8>)], wait: Duration) -> Result<()> {
         let (open, commit) = (&self.page.shared.open, self.commit);
-        let mut tx = open.host.begin(&TxOptions::writing().with_wait(WAIT))?;
+        let mut tx = open.host.begin(&TxOptions::writing().with_wait(wait))?;
         open.rows.check_exists(&tx)?;
         let mut counts = open.rows.counts(&tx)?;
         let before = counts.pieces;

@@ -10,7 +10,7 @@ mod wanted;
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use bytes::Bytes;
 use permazen_kv::{KvWrite, TxOptions};
@@ -20,6 +20,7 @@ use self::values::NewPieces;
 use self::wanted::WantedSearch;
 use super::Page;
 use super::history::{is_ancestor, is_pruned_ancestor};
+use super::retries::Retries;
 use super::shared::Shared;
 use super::whole_value::reference;
 use super::write::Draft;
@@ -37,17 +38,16 @@ use crate::rows::pieces::MAX_PIECE;
 use crate::rows::process::PinReason;
 use crate::rows::retention::Pruned;
 use crate::rows::statuses::{Remote, StatusWriter};
-use crate::tree::nodes::NodeStore;
 use crate::value::index::Index;
 use crate::value::reference::MAX_CHUNK;
 
-/// The most pieces that are wanted at once.
+/// The most pieces that one call of [`wanted`](Receiver::wanted) returns.
 const WANTED: usize = 1_024;
 
 /// How many milliseconds a commit can be ahead of the clock.
 const DAY: u64 = 24 * 60 * 60 * 1_000;
 
-/// Commits from elsewhere have smaller generations. So there is room for 2³² changes after each.
+/// A received commit must have a smaller generation, so that 2³² changes can follow it.
 const MAX_GENERATION: u64 = GENERATIONS - (1 << 32);
 
 /// A change that is ahead of the clock and has this time or a later one must be the next tick after
@@ -58,12 +58,12 @@ const FAR: u64 = CommitTime::FAR;
 const WAIT: Duration = Duration::from_secs(30);
 
 /// Receives commits that were made elsewhere, on a page with the same secret: each after its
-/// parents, with its nodes and its eager values. [`Page::receive`] begins.
+/// parents, with its nodes and its eager values. [`Page::receive`] makes one.
 ///
-/// Received bytes are compared with digests, IDs and the rules of the format, so the other side
-/// need not be trusted with more than the content. Pieces stay in memory until a commit has them,
-/// so a commit needs about as much memory as is new in it. The receiver pins the commits that it
-/// has added: set a branch or a tag at them before it is dropped.
+/// Received bytes are compared with digests, IDs and the rules of the format: a malicious sender
+/// can choose the content, and nothing else. A piece stays in memory until the first commit with it
+/// is added, so a commit takes about as much memory as is new in it. The receiver pins the commits
+/// that it has added: set a branch or a tag there before you drop the receiver.
 pub struct Receiver {
     page: Arc<Shared>,
     merging: Arc<PageMerging>,
@@ -89,7 +89,7 @@ impl fmt::Debug for Receiver {
 /// The content of a received commit.
 struct Incoming {
     draft: Draft,
-    /// Lazy values may be absent, which is allowed only on a page with a remote.
+    /// Pieces of lazy values may be absent. Allowed only while the page is attached to a remote.
     needs_remote: bool,
 }
 
@@ -115,9 +115,8 @@ impl KnownParent {
 }
 
 impl Page {
-    /// Begins to receive commits that were made elsewhere. If they come from the remote of the
-    /// page, [`PageRemote::receive`](crate::PageRemote::receive) does the same, and they count as
-    /// synced.
+    /// Begins to receive commits that were made elsewhere. For commits from the remote of the page
+    /// use [`PageRemote::receive`](crate::PageRemote::receive): they then count as synced.
     ///
     /// ```
     /// use permazen_kv::{KvDatabase, KvRead, KvWrite, TxOptions, memory::MemoryStore};
@@ -155,8 +154,8 @@ impl Page {
         Receiver::new(Arc::clone(&self.shared), Arc::clone(&self.merging), false)
     }
 
-    /// Generation and time of a commit that is no longer kept, if it is a parent of one that is;
-    /// for [`Receiver::add_pruned`] elsewhere.
+    /// The generation and time of a pruned commit that is a parent of a stored one, for
+    /// [`Receiver::add_pruned`] on another copy. `None` for any other commit.
     ///
     /// # Errors
     /// If the page is gone, or the host fails.
@@ -198,7 +197,8 @@ impl Receiver {
     /// the commit before it.
     ///
     /// A time of 2⁶² ticks or more, which is after the year 4199, is still refused, unless it is
-    /// the next tick after that of the parent.
+    /// the next tick after that of the parent, and so is a commit that has a parent with a time of
+    /// 2⁶² + 2⁴⁰ ticks or more.
     ///
     /// ```
     /// use std::time::{Duration, SystemTime};
@@ -256,13 +256,15 @@ impl Receiver {
     /// it.
     ///
     /// # Errors
-    /// [`LedgerError::Integrity`] if it cannot be such a piece, [`LedgerError::InvalidArgument`]
-    /// for [`Kind::Commit`].
+    /// [`LedgerError::Integrity`] if the bytes are no piece of this kind,
+    /// [`LedgerError::InvalidArgument`] for [`Kind::Commit`].
     pub fn add_piece(&mut self, kind: Kind, bytes: Vec<u8>) -> Result<Digest> {
         let digest = kind.digest(&bytes);
         let page = self.page.page();
-        let wrong =
-            |found: &str| LedgerError::refused(kind, &digest, found).needed(|by| by.page = page);
+        let wrong = |found: &str| {
+            let error = LedgerError::refused(kind, &digest, found);
+            error.needed(|by| (by.page, by.received) = (page, true))
+        };
         if bytes.len() > MAX_PIECE {
             return Err(wrong("it has more than 81,920 bytes"));
         }
@@ -288,11 +290,11 @@ impl Receiver {
     }
 
     /// Records that a commit is pruned on the other side, with its generation and time
-    /// ([`Page::pruned_commit`]). So a child of it can be added here if this page does not have it
-    /// either: history ends there.
+    /// ([`Page::pruned_commit`]). A child of the commit can then be added even if this page does
+    /// not have the commit either: history ends there.
     ///
     /// # Errors
-    /// [`LedgerError::InvalidArgument`] if no commit can have them: they are 0 or 2⁶³ or more.
+    /// [`LedgerError::InvalidArgument`] if the generation or the time is 0, or 2⁶³ or more.
     pub fn add_pruned(&mut self, id: &CommitId, generation: u64, time: CommitTime) -> Result<()> {
         let pruned = Pruned { generation, time };
         if !pruned.can_be() {
@@ -310,11 +312,12 @@ impl Receiver {
     /// Lazy values are not wanted on a page that is attached to a remote.
     ///
     /// # Errors
-    /// If these bytes are no commit, if a parent is not stored here, if received pieces do not fit
-    /// together, or if the host fails.
+    /// If these bytes are no commit, if a parent is neither stored here nor known as pruned
+    /// ([`add_pruned`](Receiver::add_pruned)), if received pieces do not fit together, or if the
+    /// host fails.
     pub fn wanted(&self, commit: &[u8]) -> Result<Vec<(Kind, Digest)>> {
         let id = Commit::id(commit);
-        let commit = Commit::checked(self.page.page(), &id, commit)?;
+        let commit = self.checked(&id, commit)?;
         {
             let (rows, host) = (&self.page.open.rows, self.page.read()?);
             rows.check_exists(&host)?;
@@ -323,6 +326,12 @@ impl Receiver {
             }
         }
         self.missing(&id, &commit).map_err(|error| self.needed(&id, error))
+    }
+
+    /// The commit with these received bytes.
+    fn checked(&self, id: &CommitId, bytes: &[u8]) -> Result<Commit> {
+        let commit = Commit::checked(self.page.page(), id, bytes);
+        commit.map_err(|error| error.needed(|by| by.received = true))
     }
 
     /// Explains an error about a missing piece: a parent may have been pruned meanwhile.
@@ -334,9 +343,18 @@ impl Receiver {
         self.page.open.explained(error, &here.collect::<Vec<_>>())
     }
 
-    /// Adds to an error that this commit needed the piece.
+    /// Adds to an error that this commit needed the piece, and whether the piece was received.
     fn needed(&self, commit: &CommitId, error: LedgerError) -> LedgerError {
-        error.needed(|by| (by.page, by.commits) = (self.page.page(), vec![*commit]))
+        let received = match &error {
+            LedgerError::Integrity { digest, .. } => {
+                self.nodes.contains_key(digest) || self.parts.contains_key(digest)
+            }
+            _ => false,
+        };
+        error.needed(|by| {
+            (by.page, by.commits) = (self.page.page(), vec![*commit]);
+            by.received = received;
+        })
     }
 
     /// The missing pieces of a commit, at most [`WANTED`].
@@ -350,7 +368,8 @@ impl Receiver {
                 return Ok(wanted);
             }
         }
-        // Also searched from the beginning at the end: stored pieces may have been collected since.
+        // Before nothing is reported as missing, the search runs once more from the roots: stored
+        // pieces may have been collected since it began.
         let parents = self.parents(commit)?;
         let mut search = WantedSearch::new(1 + usize::from(commit.conflicts.is_some()));
         let wanted = self.search(&mut search, (commit, &parents), needs_lazy)?;
@@ -373,34 +392,37 @@ impl Receiver {
     }
 
     /// Adds a commit with this ID, whose parents and pieces are stored here or were received. If
-    /// the commit is stored already, only its grace time is cleared. One transaction of the host.
+    /// the commit is stored already, only its grace time is cleared. Writes one transaction of the
+    /// host.
     ///
-    /// It becomes no head: use [`add_head`](Receiver::add_head), [`Page::create_branch`] or
-    /// [`Page::set_tag`].
+    /// The commit does not become a head: use [`add_head`](Receiver::add_head),
+    /// [`Page::create_branch`] or [`Page::set_tag`].
     ///
     /// # Errors
-    /// - [`LedgerError::Integrity`] if the bytes do not have this ID, or something in the commit
-    ///   cannot be: its generation, its time, the way in which its tree or a value is cut.
-    /// - [`LedgerError::NoCommit`] if a parent is not stored here, [`LedgerError::Missing`] if a
-    ///   piece was not received.
+    /// - [`LedgerError::Integrity`] if the bytes do not have this ID, or if its generation, its
+    ///   time, its parents, or the cuts of its tree or of a value are invalid.
+    /// - [`LedgerError::NoCommit`] if a parent is neither stored here nor known as pruned
+    ///   ([`add_pruned`](Receiver::add_pruned)), [`LedgerError::Missing`] if a piece was not
+    ///   received.
     /// - [`LedgerError::ClockAhead`] if its time is more than a day ahead of the clock, unless the
     ///   receiver [accepts these](Receiver::taking_commits_ahead).
     /// - [`LedgerError::InvalidArgument`] if its generation is 2⁴⁰ − 2³² or more, or if it is ahead
     ///   of the clock and its time is 2⁶² ticks or more and not the next one after that of its
-    ///   parent.
+    ///   parent, or if a parent has a time of 2⁶² + 2⁴⁰ ticks or more.
     /// - If the page is gone, or the host fails.
     ///
     /// Nothing is changed then, and it can be added again.
     pub fn add_commit(&mut self, id: &CommitId, bytes: &[u8]) -> Result<()> {
-        let commit = Commit::checked(self.page.page(), id, bytes)?;
+        let commit = self.checked(id, bytes)?;
         let rows = &self.page.open.rows;
         // Pinned before it is written, so that this process cannot collect it in between.
         let (pin, (is_here, is_expiring)) = self.page.open.pinned_for(PinReason::Base, |host| {
             Ok((*id, (rows.has_commit(&host, id)?, rows.is_expiring(&host, id)?)))
         })?;
         // Another process that has decided to remove the commit does not know of the pin yet, so
-        // its grace time is cleared.
-        let stays = is_here && (!is_expiring || self.retrying(|| self.clear_grace_time(id))?);
+        // the grace time of the commit is cleared.
+        let stays =
+            is_here && (!is_expiring || self.retrying(|wait| self.clear_grace_time(id, wait))?);
         if !stays {
             let draft = loop {
                 let parents = self.parents(&commit)?;
@@ -408,7 +430,7 @@ impl Receiver {
                 let draft = self.draft(&commit, &parents);
                 let draft =
                     draft.map_err(|error| self.needed(id, self.explained(&parents, error)))?;
-                if self.retrying(|| self.write((id, &commit), &parents, &draft))? {
+                if self.retrying(|wait| self.write((id, &commit), &parents, &draft, wait))? {
                     break draft.draft;
                 }
             };
@@ -438,7 +460,8 @@ impl Receiver {
     ///
     /// # Errors
     /// If there is no such branch or commit, [`LedgerError::BaseMissing`] if pruned history hides
-    /// whether a head is an ancestor, or if the host fails.
+    /// whether a head is an ancestor, [`LedgerError::BranchMoved`] if the branch is changed again
+    /// and again meanwhile, or if the host fails.
     pub fn add_head(&self, branch: &str, id: &CommitId) -> Result<()> {
         self.page.add_head(branch, id)?;
         self.merging.wake(Trigger::Others);
@@ -462,7 +485,8 @@ impl Receiver {
         Ok(parents)
     }
 
-    /// Checks generation and time of the commit against its parents and the clock.
+    /// Checks the generation and time of the commit against its parents and the clock, and that no
+    /// parent is an ancestor of the other.
     fn check_time_and_generation(
         &self,
         id: &CommitId,
@@ -471,7 +495,7 @@ impl Receiver {
     ) -> Result<()> {
         let wrong = |expected: String, found: String| {
             let error = LedgerError::integrity(Kind::Commit, &id.0, expected, found);
-            NodeStore::explain(&self.page, error)
+            error.needed(|by| (by.page, by.received) = (self.page.page(), true))
         };
         let places = parents.iter().map(KnownParent::time_and_generation);
         let (time, generation) = places
@@ -504,9 +528,9 @@ impl Receiver {
             let (page, millis) = (self.page.page(), commit.time.as_millis());
             return Err(LedgerError::ClockAhead { page, commit: *id, millis });
         }
-        // From [`FAR`] on, each change must be the next tick after its parent, and a history has
-        // fewer ticks than generations, so times stay below the limit. The time of a pruned parent
-        // is a claim of the other side, so it is limited too.
+        // From [`FAR`] on, a change is exactly one tick after its parent, so a history of fewer
+        // than 2⁴⁰ generations stays far below the limit. The time of a pruned parent is a claim of
+        // the sender, so it is limited too.
         let is_tick = commit.time.to_bits() <= time.to_bits().saturating_add(1);
         let is_far = commit.time.to_bits() >= FAR && !is_tick;
         if is_ahead && (is_far || time.to_bits() >= FAR + GENERATIONS) {
@@ -537,7 +561,10 @@ impl Receiver {
                     }
                 };
                 match leads {
-                    Ok(false) | Err(LedgerError::BaseMissing { .. }) => {}
+                    Ok(false) => {}
+                    // Pruned history hides it. The commit is accepted, as the copy that made it knew
+                    // more.
+                    Err(LedgerError::BaseMissing { .. }) => {}
                     Ok(true) => {
                         let expected =
                             "parents of which none is an ancestor of the other".to_owned();
@@ -564,7 +591,7 @@ impl Receiver {
             format!("generation {generation} and time {time}, as its children were added with");
         let found = format!("generation {} and time {}", commit.generation, commit.time);
         let error = LedgerError::integrity(Kind::Commit, &id.0, expected, found);
-        Err(NodeStore::explain(&self.page, error))
+        Err(error.needed(|by| (by.page, by.received) = (self.page.page(), true)))
     }
 
     /// The trees of a commit.
@@ -584,7 +611,7 @@ impl Receiver {
         Ok(trees)
     }
 
-    /// All that is new in a commit.
+    /// The nodes and pieces that must be written with a commit.
     fn draft(&self, commit: &Commit, parents: &[KnownParent]) -> Result<Incoming> {
         let (from, is_attached) = (self.arriving(), self.page.is_attached()?);
         let (mut draft, mut needs_remote) = (Draft::unchanged(commit.root), false);
@@ -611,22 +638,22 @@ impl Receiver {
         Ok(Incoming { draft, needs_remote })
     }
 
-    /// Runs a function that writes one transaction. Repeats it after a conflict.
-    fn retrying<T>(&self, mut write: impl FnMut() -> Result<T>) -> Result<T> {
-        let begun = Instant::now();
+    /// Calls a function that writes one transaction, with the time that it may wait for the write
+    /// lock of the host. Repeats it after a conflict.
+    fn retrying<T>(&self, mut write: impl FnMut(Duration) -> Result<T>) -> Result<T> {
+        let mut retries = Retries::new(WAIT);
         loop {
-            match write() {
-                Err(LedgerError::Host(error)) if error.is_retryable() && begun.elapsed() < WAIT => {
-                }
+            match write(retries.left()) {
+                Err(LedgerError::Host(error)) if error.is_retryable() && retries.pause() => {}
                 result => return result,
             }
         }
     }
 
     /// Clears the grace time of a stored commit. Returns `false` if it was removed.
-    fn clear_grace_time(&self, id: &CommitId) -> Result<bool> {
+    fn clear_grace_time(&self, id: &CommitId, wait: Duration) -> Result<bool> {
         let rows = &self.page.open.rows;
-        let mut tx = self.page.open.host.begin(&TxOptions::writing().with_wait(WAIT))?;
+        let mut tx = self.page.open.host.begin(&TxOptions::writing().with_wait(wait))?;
         rows.check_exists(&tx)?;
         if !rows.has_commit(&tx, id)? {
             return Ok(false);
@@ -636,16 +663,17 @@ impl Receiver {
         Ok(true)
     }
 
-    /// Writes a commit. Returns `false` if another commit has recorded a pruned parent differently
-    /// meanwhile: then it must be checked again.
+    /// Writes a commit. Returns `false` if a pruned parent was recorded or received meanwhile with
+    /// another generation or time: the commit must be checked again.
     fn write(
         &self,
         (id, commit): (&CommitId, &Commit),
         parents: &[KnownParent],
         Incoming { draft, needs_remote }: &Incoming,
+        wait: Duration,
     ) -> Result<bool> {
         let rows = &self.page.open.rows;
-        let mut tx = self.page.open.host.begin(&TxOptions::writing().with_wait(WAIT))?;
+        let mut tx = self.page.open.host.begin(&TxOptions::writing().with_wait(wait))?;
         rows.check_exists(&tx)?;
         if rows.has_commit(&tx, id)? {
             return Ok(true);

@@ -1,12 +1,12 @@
-//! Taking commits while no thread merges.
+//! Receives commits without a merging thread.
 #![allow(clippy::unwrap_used)]
 
 use permazen_kv::memory::MemoryStore;
 use permazen_kv::{KvDatabase, KvWrite, TxOptions};
 
-use crate::{CommitId, MAIN, PageId, Repository};
+use crate::{CommitId, Kind, MAIN, PageId, Repository};
 
-/// The merge does not wait for the next look at what other processes have done.
+/// A received head is merged without waiting for the next maintenance.
 #[test]
 fn heads_that_come_are_merged_at_once() {
     let repository = Repository::builder(MemoryStore::new()).manual_maintenance();
@@ -28,5 +28,24 @@ fn heads_that_come_are_merged_at_once() {
         let mut tx = db.begin(&TxOptions::writing()).unwrap();
         tx.put(b"more", b"").unwrap();
         tx.commit().unwrap();
+    }
+}
+
+#[test]
+fn bytes_that_are_refused_are_not_called_damage_of_the_page() {
+    let repository = Repository::builder(MemoryStore::new()).manual_maintenance();
+    let page = repository.create().unwrap().create_page("test", PageId::ROOT).unwrap();
+    let mut receiver = page.receive();
+    let pieces = [Kind::Node, Kind::Index].map(|kind| receiver.add_piece(kind, vec![1; 9]));
+    for error in pieces.into_iter().map(Result::unwrap_err).chain([
+        receiver.add_piece(Kind::Chunk, Vec::new()).unwrap_err(),
+        receiver.add_commit(&CommitId::FIRST, b"none").unwrap_err(),
+        receiver.wanted(b"\x01").unwrap_err(),
+    ]) {
+        let text = error.to_string();
+        assert!(
+            text.starts_with("received ") && text.contains(" of page 1 is refused: "),
+            "{text}"
+        );
     }
 }

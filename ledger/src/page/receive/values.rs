@@ -47,7 +47,8 @@ impl ValuePiece {
 }
 
 /// The pieces of values that were visited. A malicious value can contain a piece any number of
-/// times, so each is visited once for each reference.
+/// times, so a piece is visited once for each length, level and place (top or not) that a reference
+/// gives it.
 #[derive(Debug, Default)]
 pub(super) struct Visited(HashSet<ValuePiece>);
 
@@ -87,11 +88,11 @@ impl<'a> NewPieces<'a> {
         self.go_through(value, false)
     }
 
-    /// Adds the received pieces of a value.
+    /// Adds the pieces of a value that were received or are stored here.
     ///
     /// # Errors
-    /// If a stored or received piece is another one, or is not cut as the secret says, as far as
-    /// the present pieces tell.
+    /// If a stored or received piece is not what its reference says, or is not cut as the secret
+    /// says, as far as the present pieces tell.
     pub(super) fn add_what_came(&mut self, value: &Reference) -> Result<()> {
         self.go_through(value, true)
     }

@@ -56,6 +56,7 @@ impl WantedSearch {
                 Ahead::Node(tree, parent) => {
                     self.enter_node(*tree, &trees[*tree], parent.as_ref(), needs_lazy)?
                 }
+                // The trees read the same pieces, so any of them will do.
                 Ahead::Part(piece) => self.enter_part(&trees[0], piece)?,
             };
             if let Some(piece) = found {
@@ -89,6 +90,7 @@ impl WantedSearch {
             Err(LedgerError::Missing { .. }) => return Ok(Some((Kind::Node, digest))),
             node => node?,
         };
+        // A parent has this tree.
         if tree.parents.iter().any(|parent| parent.as_bytes() == node.as_bytes()) {
             return Ok(None);
         }
