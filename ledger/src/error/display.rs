@@ -2,7 +2,6 @@
 
 use permazen_kv::Hex;
 
-use super::needed_by::NeededBy;
 use crate::digest::{Digest, Kind};
 use crate::ids::CommitId;
 
@@ -26,23 +25,6 @@ pub(super) fn within(page: u64) -> String {
 pub(crate) fn row(kind: Kind, digest: &Digest) -> String {
     let first = if kind == Kind::Commit { "22" } else { "23" };
     format!("{first}{digest}")
-}
-
-/// A piece or commit that is not what it should be: a stored one, or one that was received.
-pub(super) fn integrity(
-    kind: Kind,
-    digest: &Digest,
-    (expected, found): (&str, &str),
-    needed_by: &NeededBy,
-) -> String {
-    let what = format!("{kind} {digest}{needed_by}");
-    match needed_by.received {
-        true => format!("received {what} is refused: expected {expected}, found {found}"),
-        false => format!(
-            "damaged {what}, row {}: expected {expected}, found {found}; get it from a copy of the page",
-            row(kind, digest)
-        ),
-    }
 }
 
 /// At most 32 bytes of a key in hexadecimal.

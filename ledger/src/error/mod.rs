@@ -12,7 +12,7 @@ use permazen_kv::__internal::WithCauses;
 use permazen_kv::KvError;
 
 pub(crate) use self::display::row;
-use self::display::{instead, integrity, merged, of, start, within};
+use self::display::{instead, merged, of, start, within};
 pub use self::needed_by::NeededBy;
 use crate::digest::{Digest, Kind};
 use crate::ids::CommitId;
@@ -29,7 +29,7 @@ pub type Result<T> = std::result::Result<T, LedgerError>;
 pub enum LedgerError {
     /// A piece or a commit is not what was written. Nothing was removed or made again. If it was
     /// [received](NeededBy::received), what is stored is intact.
-    #[error("{}", integrity(*kind, digest, (expected, found), needed_by))]
+    #[error("{}", needed_by.mismatch(*kind, digest, (expected, found)))]
     Integrity {
         /// What it should be.
         kind: Kind,

@@ -2,7 +2,8 @@
 
 use std::fmt;
 
-use super::display::{of, start};
+use super::display::{of, row, start};
+use crate::digest::{Digest, Kind};
 use crate::ids::CommitId;
 
 /// Where a damaged or missing piece or commit was needed.
@@ -17,6 +18,26 @@ pub struct NeededBy {
     pub key: Option<Vec<u8>>,
     /// Whether the bytes were received or fetched, and refused: they are not stored.
     pub received: bool,
+}
+
+impl NeededBy {
+    /// The message about a piece or commit that is not what it should be: a stored one, or one that
+    /// was received.
+    pub(super) fn mismatch(
+        &self,
+        kind: Kind,
+        digest: &Digest,
+        (expected, found): (&str, &str),
+    ) -> String {
+        let what = format!("{kind} {digest}{self}");
+        match self.received {
+            true => format!("received {what} is refused: expected {expected}, found {found}"),
+            false => format!(
+                "damaged {what}, row {}: expected {expected}, found {found}; get it from a copy of the page",
+                row(kind, digest)
+            ),
+        }
+    }
 }
 
 impl fmt::Display for NeededBy {
