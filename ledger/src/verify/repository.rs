@@ -80,7 +80,7 @@ fn check_rows(host: &dyn KvRead, places: &Host, report: &mut Verification) -> Re
                 // Leases of processes that have ended are no damage.
                 Ok(DecodedRepositoryRow::Lease) => {}
                 Ok(
-                    row @ (DecodedRepositoryRow::Closed(number)
+                    ref row @ (DecodedRepositoryRow::Closed(number)
                     | DecodedRepositoryRow::Opened(number)),
                 ) => {
                     let is_closed = matches!(row, DecodedRepositoryRow::Closed(_));

@@ -36,12 +36,13 @@ pub fn push_raw(value: &Value, encoding: &dyn Encoding, out: &mut String) {
         Value::Char(value) => out.push_str(&lossless(&JavaString::from_units(&[value.0]))),
         value => match string_form(value) {
             Some(text) => out.push_str(&lossless(&text)),
-            None if reads_back(value, encoding)
-                && let Ok(text) = encoding.to_text(value) =>
-            {
-                out.push_str(&text);
-            }
             None => {
+                if reads_back(value, encoding)
+                    && let Ok(text) = encoding.to_text(value)
+                {
+                    out.push_str(&text);
+                    return;
+                }
                 let text = literal(value, encoding);
                 match text.strip_prefix('"').and_then(|text| text.strip_suffix('"')) {
                     Some(_) => out.push_str(&encoding.to_text(value).unwrap_or(text)),

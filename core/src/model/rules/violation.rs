@@ -87,11 +87,13 @@ impl fmt::Display for Violation {
             Rule::Singleton => {
                 write!(f, ": there may be only one object of the type, and there is also {others}")
             }
-            Rule::Required if let Some(message) = &self.message => write!(f, " {message}"),
-            Rule::Required => f.write_str(
-                " is null or contains null, and the model requires values: set a value or remove the null, or declare \
-                 an `Option`",
-            ),
+            Rule::Required => match &self.message {
+                Some(message) => write!(f, " {message}"),
+                None => f.write_str(
+                    " is null or contains null, and the model requires values: set a value or remove the null, or \
+                     declare an `Option`",
+                ),
+            },
             Rule::Valid => write!(f, ": {}", self.message.as_deref().unwrap_or_default()),
         }
     }

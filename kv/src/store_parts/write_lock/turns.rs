@@ -173,7 +173,10 @@ impl State {
         let may_begin = running.members < MOST_MEMBERS
             && running.since.elapsed() < limits.beginning
             && !running.group.is_over();
-        if may_begin && let Some(first) = self.queue.pop_front_if(|first| first.joins) {
+        if may_begin
+            && self.queue.front().is_some_and(|first| first.joins)
+            && let Some(first) = self.queue.pop_front()
+        {
             running.members += 1;
             first.wake();
             running.turn = Some(first);
