@@ -15,6 +15,9 @@ use crate::host::Host;
 /// The table, unless the URL names one.
 const TABLE: &str = "KV";
 
+/// The variable of the environment that has the name of the user who runs this program.
+pub(crate) const USER: &str = if cfg!(windows) { "USERNAME" } else { "USER" };
+
 /// The servers, the table, and the user that logs in.
 #[derive(Clone, PartialEq, Eq)]
 pub(crate) struct Address {
@@ -156,7 +159,7 @@ impl Address {
         }
         if address.user.is_empty() {
             let user = environment.text("PGUSER")?;
-            let user = user.map_or_else(|| environment.text("USER"), |user| Ok(Some(user)))?;
+            let user = user.map_or_else(|| environment.text(USER), |user| Ok(Some(user)))?;
             address.user = user.ok_or("the URL names no user")?;
         }
         if address.database.is_empty() {

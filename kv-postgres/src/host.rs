@@ -1,6 +1,7 @@
 //! Where a server listens.
 
 use std::fmt;
+#[cfg(unix)]
 use std::path::PathBuf;
 
 use permazen_kv::remote::ServerHost;

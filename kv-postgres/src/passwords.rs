@@ -20,6 +20,14 @@ fn set(name: &str) -> Option<OsString> {
     std::env::var_os(name).filter(|value| !value.is_empty())
 }
 
+/// The file of passwords if nothing names one: where the programs of the server have it.
+fn usual_file() -> Option<PathBuf> {
+    match cfg!(windows) {
+        true => Some(Path::new(&set("APPDATA")?).join("postgresql").join("pgpass.conf")),
+        false => Some(Path::new(&set("HOME")?).join(".pgpass")),
+    }
+}
+
 impl Address {
     /// The password: of the URL, of `PGPASSWORD`, or of the file of passwords.
     pub(crate) fn password_for(&self, host: &Host) -> Result<Vec<u8>, Failure> {
@@ -33,8 +41,7 @@ impl Address {
         } else if let Some(file) = set("PGPASSFILE") {
             self.password_in(Some(&File { path: file.into(), is_named: true }), host)?
         } else {
-            let home = set("HOME").map(|home| Path::new(&home).join(".pgpass"));
-            let file = home.map(|path| File { path, is_named: false });
+            let file = usual_file().map(|path| File { path, is_named: false });
             self.password_in(file.as_ref(), host)?
         };
         match password.contains(&0) {

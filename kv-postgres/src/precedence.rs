@@ -5,7 +5,7 @@ use std::ffi::OsString;
 
 use permazen_kv::Result;
 
-use crate::address::Address;
+use crate::address::{Address, USER};
 use crate::store::{PostgresBuilder, PostgresStore};
 
 /// A setting: its part of the URL, what the program does for the same, the variable, and what comes of each of them.
@@ -203,7 +203,7 @@ fn the_url_counts_most_then_the_program_then_the_environment() {
         let environment = |name: &str| match case.variable {
             Some((variable, value)) if variable == name => Some(OsString::from(value)),
             // What others do not say.
-            _ => (name == "USER").then(|| "somebody".into()),
+            _ => (name == USER).then(|| "somebody".into()),
         };
         let seen = |builder: PostgresBuilder, url: &str| {
             (case.seen)(&builder.address(url, environment).unwrap())

@@ -6,12 +6,14 @@ use permazen::open::OpenStore;
 /// give. Copies and the files that commands write also look at their group; this is for all the rest.
 #[cfg(unix)]
 pub(super) fn keep_out(store: &OpenStore) {
-    use rustix::fs::Mode;
+    use rustix::fs::{Mode, RawMode};
     use rustix::process::umask;
 
+    #[allow(clippy::cast_possible_truncation, reason = "nine bits, in the system's own type")]
+    let closed = Mode::from_raw_mode(store.readers().umask() as RawMode);
     // Setting it is the only way to read it.
     let before = umask(Mode::RWXG | Mode::RWXO);
-    umask(before | Mode::from_bits_truncate(store.readers().umask()));
+    umask(before | closed);
 }
 
 /// Other systems give a file the permissions of its folder.

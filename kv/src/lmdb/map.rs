@@ -511,6 +511,7 @@ impl Uses {
 }
 
 /// A map of up to this size finds room anywhere in the address space, if no limit forbids it.
+#[cfg(unix)]
 const PLENTY: usize = if usize::BITS >= 64 { 1 << 40 } else { 0 };
 
 /// Whether there are addresses for a map of `size` bytes in place of one of `old` bytes.
@@ -530,6 +531,7 @@ pub(super) fn has_room(old: usize, size: usize) -> bool {
     }
 }
 
+/// There, LMDB says it when it maps the file.
 #[cfg(not(unix))]
 pub(super) fn has_room(_: usize, _: usize) -> bool {
     true

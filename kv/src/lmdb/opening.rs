@@ -20,6 +20,7 @@ pub(super) enum Opening {
     /// LMDB has it open in this process, perhaps only for a moment.
     StillOpen,
     /// Another process is just opening it, or making it compact.
+    #[cfg_attr(not(unix), allow(dead_code))]
     Locked,
     /// Its files were replaced while it was opened.
     Replaced(KvError),
@@ -49,11 +50,14 @@ pub(super) fn open_env(options: &Options, directory: &Path, missing: bool) -> Re
     let asked = options.map_size.or(options.first_map_size);
     let asked = asked.unwrap_or_else(|| fitting(first_size(file())));
     let mut map_size = asked;
+    // On Windows, what LMDB maps for reading only has the length of the file at that time, and what others add to the
+    // file lies outside. So a file is mapped as for writing if the system allows that. Nothing is written all the same.
+    let mut as_for_writing = cfg!(windows) || !options.read_only;
     loop {
         let mut heed = EnvOpenOptions::new().read_txn_without_tls();
         heed.map_size(map_size).max_dbs(1).max_readers(options.max_readers);
         let mut flags = EnvFlags::empty();
-        if options.read_only {
+        if !as_for_writing {
             flags |= EnvFlags::READ_ONLY;
         }
         match options.durability {
@@ -84,6 +88,13 @@ pub(super) fn open_env(options: &Options, directory: &Path, missing: bool) -> Re
             // The address space is limited: try less.
             heed::Error::Io(error) if is_too_much(&error) && map_size > SMALLEST => {
                 map_size = halved(map_size);
+            }
+            heed::Error::Io(error)
+                if error.kind() == ErrorKind::PermissionDenied
+                    && options.read_only
+                    && as_for_writing =>
+            {
+                as_for_writing = false;
             }
             heed::Error::EnvAlreadyOpened => return Ok(Opening::StillOpen),
             heed::Error::Mdb(MdbError::Invalid) => {

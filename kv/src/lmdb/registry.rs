@@ -67,8 +67,10 @@ pub(super) fn open(options: &Options, directory: &Path, missing: bool) -> Result
                 "already open in this process by other means; close it there first",
             ));
         }
-        if let Some(closing) = heed::env_closing_event(&directory) {
-            closing.wait_timeout(left);
+        match heed::env_closing_event(&directory) {
+            Some(closing) => drop(closing.wait_timeout(left)),
+            // It was just closed. On Windows, `heed` knows directories by another form of their paths.
+            None => thread::sleep(PAUSE),
         }
     };
     if let Some(map_size) = options.map_size {
@@ -129,7 +131,9 @@ impl Reservation {
     }
 }
 
-/// While this exists, this process cannot open the environment.
+/// While this exists, this process cannot open the environment. On Unix, it is made while the environment is made
+/// compact in its place.
+#[cfg_attr(not(unix), allow(dead_code))]
 pub(super) struct Reserved(PathBuf);
 
 /// Keeps this process from opening the environment in `directory`, which is a canonical path. Fails

@@ -152,8 +152,11 @@ impl Database {
             Durability::MayLoseEverything => "OFF",
         };
         connection.set_prepared_statement_cache_capacity(32);
+        // On systems of Apple, a flush ends in the memory of the disk unless this is asked for. Elsewhere it means nothing.
+        let reaches_the_disk = cfg!(target_vendor = "apple");
         connection
             .pragma_update(None, "synchronous", synchronous)
+            .and_then(|()| connection.pragma_update(None, "fullfsync", reaches_the_disk))
             .and_then(|()| connection.busy_timeout(BUSY))
             // Otherwise each page of a scan is a statement that SQLite prepares anew, because its limit is
             // another value than before.

@@ -10,15 +10,32 @@ use crate::copy::Readers;
 use crate::{KvError, Result};
 
 /// A file that is being written, under its name with `.part` after it. Dropping this removes it.
+///
+/// Only one is written at a time. On Unix, a lock on the file sees to that. On Windows, such a lock would keep LMDB and
+/// SQLite out, which open the file by its name. There, others cannot remove the file as long as this has it open.
 pub(crate) struct NewFile<'t> {
     /// What errors name: the file, or the directory that stands for it.
     named: &'t Path,
     target: PathBuf,
-    part: PathBuf,
     /// What to say if there is a file of that name already.
     exists: &'static str,
-    /// Locked, so that only one is written at a time.
+    // What is declared first is dropped first: the file must be closed before it can be removed.
+    #[cfg(windows)]
     pub(crate) file: File,
+    part: Part,
+    // The lock ends when the name is gone.
+    #[cfg(not(windows))]
+    pub(crate) file: File,
+}
+
+/// The name of a file until it is complete. Dropping this removes the name.
+struct Part(PathBuf);
+
+impl Drop for Part {
+    fn drop(&mut self) {
+        // After an error, that error matters more. The next copy removes the file.
+        let _ = fs::remove_file(&self.0);
+    }
 }
 
 impl<'t> NewFile<'t> {
@@ -40,7 +57,24 @@ impl<'t> NewFile<'t> {
             options.read(true).write(true);
             #[cfg(unix)]
             std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+            // FILE_SHARE_READ and FILE_SHARE_WRITE, but not FILE_SHARE_DELETE.
+            #[cfg(windows)]
+            std::os::windows::fs::OpenOptionsExt::share_mode(&mut options, 0x3);
+            // The file may also be a complete one that is open and has kept this name as well.
+            let in_use = || {
+                let reason =
+                    if taken() { exists } else { "another copy is just being written to it" };
+                refused(named, reason)
+            };
             let (file, new) = match options.clone().create_new(true).open(&part) {
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists && cfg!(windows) => {
+                    match fs::remove_file(&part) {
+                        Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                            return Err(in_use());
+                        }
+                        _ => continue,
+                    }
+                }
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
                     match options.open(&part) {
                         Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
@@ -49,11 +83,8 @@ impl<'t> NewFile<'t> {
                 }
                 file => (file.map_err(failed)?, true),
             };
-            if file.try_lock().is_err() {
-                // The file may also be a complete one that is open and has kept this name as well.
-                let reason =
-                    if taken() { exists } else { "another copy is just being written to it" };
-                return Err(refused(named, reason));
+            if cfg!(not(windows)) && file.try_lock().is_err() {
+                return Err(in_use());
             }
             // Before the lock was taken, that copy may have been finished, and another one may have
             // begun.
@@ -68,7 +99,8 @@ impl<'t> NewFile<'t> {
                 fs::remove_file(&part).map_err(failed)?;
                 continue;
             }
-            let new = NewFile { named, target: target.clone(), part: part.clone(), exists, file };
+            let part = Part(part.clone());
+            let new = NewFile { named, target: target.clone(), part, exists, file };
             if taken() {
                 return Err(refused(named, exists));
             }
@@ -80,29 +112,35 @@ impl<'t> NewFile<'t> {
     /// The name it has now.
     #[cfg(any(feature = "lmdb", feature = "sqlite"))]
     pub(crate) fn part(&self) -> &Path {
-        &self.part
+        &self.part.0
     }
 
     /// Gives the file its name after all of it is on disk. If a file has the name already, that
     /// stays.
     pub(crate) fn publish(self) -> Result<()> {
-        let named = self.named;
-        self.file.sync_all().map_err(|error| cannot(named, "cannot sync the copy", &error))?;
+        let synced = self.file.sync_all();
+        synced.map_err(|error| cannot(self.named, "cannot sync the copy", &error))?;
+        let linked = fs::hard_link(&self.part.0, &self.target);
+        // What comes last here is dropped first.
+        let NewFile { named, target, exists, file, part } = self;
+        #[cfg(windows)]
+        drop(file);
         let failed = |error| cannot(named, "cannot give the copy its name", &error);
-        match fs::hard_link(&self.part, &self.target) {
+        match linked {
             Ok(()) => {}
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-                return Err(refused(named, self.exists));
+                return Err(refused(named, exists));
             }
             // A file system without links. Renaming is the best way that remains: it replaces a
             // file that is created at this very moment.
-            Err(_) if fs::symlink_metadata(&self.target).is_err() => {
-                fs::rename(&self.part, &self.target).map_err(failed)?;
+            Err(_) if fs::symlink_metadata(&target).is_err() => {
+                fs::rename(&part.0, &target).map_err(failed)?;
             }
             Err(error) => return Err(failed(error)),
         }
-        let target = self.target.clone();
-        drop(self);
+        drop(part);
+        #[cfg(not(windows))]
+        drop(file);
         if cfg!(unix) {
             let directory = target.parent().filter(|parent| !parent.as_os_str().is_empty());
             File::open(directory.unwrap_or(Path::new(".")))
@@ -110,13 +148,6 @@ impl<'t> NewFile<'t> {
                 .map_err(|error| cannot(named, "cannot sync the directory", &error))?;
         }
         Ok(())
-    }
-}
-
-impl Drop for NewFile<'_> {
-    fn drop(&mut self) {
-        // After an error, that error matters more. The next copy removes the file.
-        let _ = fs::remove_file(&self.part);
     }
 }
 
@@ -133,7 +164,7 @@ fn give_permissions(readers: Readers, new: &NewFile<'_>) -> io::Result<()> {
         return Ok(());
     }
     // The lock of this file keeps others from making the probe.
-    let mut probe = OsString::from(&new.part);
+    let mut probe = OsString::from(&new.part.0);
     probe.push(".permissions");
     let left = left_by_umask(wanted, Path::new(&probe))?;
     new.file.set_permissions(fs::Permissions::from_mode(left))

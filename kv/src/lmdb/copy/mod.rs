@@ -5,7 +5,9 @@ mod compact;
 mod packed;
 
 use std::fs::{self, File};
-use std::io::{self, Read, Write};
+use std::io;
+#[cfg(unix)]
+use std::io::{Read, Write};
 use std::path::Path;
 use std::sync::Arc;
 
