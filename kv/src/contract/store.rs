@@ -254,6 +254,11 @@ pub trait KvRead {
 /// store can be full ([`KvError::Full`]) or refuse to put a key that is too long
 /// ([`KvError::KeyTooLong`]). Such a key can be read, removed and adjusted like any absent key.
 ///
+/// Programs get along with [`put`](KvWrite::put), [`remove`](KvWrite::remove),
+/// [`remove_span`](KvWrite::remove_span) and [`adjust_counter`](KvWrite::adjust_counter). The other
+/// methods are for authors of stores: each says the same in other words that a store can do better,
+/// and has a default.
+///
 /// ```
 /// use permazen_kv::{KeySpan, KvDatabase, KvRead, KvWrite, TxOptions, memory::MemoryStore};
 ///

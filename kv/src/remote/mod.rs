@@ -1,4 +1,5 @@
-//! Transactions on a store of another machine, which is asked as seldom as possible.
+//! For authors of stores: transactions on a store of another machine, which is asked as seldom as possible. Programs
+//! that use such a store need nothing of this module.
 //!
 //! An [`Engine`] knows how to ask a store and how to commit; [`RemoteDatabase`] makes a
 //! [`KvDatabase`] of it. Each question costs a round trip, which takes a hundred times longer than
