@@ -3,7 +3,7 @@
 use std::fmt;
 use std::process::ExitCode;
 
-use permazen::escape::path_text;
+use permazen::__internal::escape::path_text;
 use permazen::kv::{Hex, KvError};
 use permazen::object;
 use permazen::object_xml::ObjectXmlError;

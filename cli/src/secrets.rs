@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::ffi::OsStr;
 use std::ops::Range;
 
-use permazen::escape::password_in;
+use permazen::__internal::escape::password_in;
 
 use crate::failure::Failure;
 

@@ -10,13 +10,16 @@ use std::sync::Arc;
 use std::time::{Duration, Instant as Clock};
 
 use comfy_table::{CellAlignment, Table, presets};
+use permazen::__internal::encoding::{
+    EnumArrayEncoding, EnumEncoding, NullSafe, ObjIdEncoding, ReferenceEncoding, StringEncoding,
+    TupleEncoding, UnknownEncoding, UnsignedIntEncoding,
+};
 use permazen::ObjId;
 use permazen::encoding::number::BigDecimal;
 use permazen::encoding::time::{Instant, LocalDate};
 use permazen::encoding::{
-    Encodable, Encoding, EncodingRegistry, EnumArrayEncoding, EnumEncoding, FieldType, JavaString,
-    NullSafe, ObjIdEncoding, Reader, ReferenceEncoding, StringEncoding, TupleEncoding,
-    UnknownEncoding, UnsignedIntEncoding, Uuid, Value, long, string, uint,
+    Encodable, Encoding, EncodingRegistry, FieldType, JavaString, Reader, Uuid, Value, long,
+    string, uint,
 };
 
 const ROUNDS: usize = 41;

@@ -5,14 +5,14 @@ use std::hint::black_box;
 use std::sync::Arc;
 
 use criterion::{Criterion, criterion_group, criterion_main};
+use permazen::__internal::layout::TABLES_SPAN;
+use permazen::__internal::schema::{
+    DatabaseState, SchemaBundle, SchemaConfig, SchemaTables, deflate, inflate, open_schema,
+};
 use permazen::encoding::{EncodingId, EncodingRegistry};
 use permazen::kv::memory::MemoryStore;
 use permazen::kv::{Direction, KvDatabase, KvRead, TxOptions};
-use permazen::layout::TABLES_SPAN;
-use permazen::schema::{
-    DatabaseState, Field, ObjectType, SchemaBundle, SchemaConfig, SchemaModel, SchemaTables,
-    Simple, UnknownEncodings, XmlForm, deflate, inflate, open_schema,
-};
+use permazen::schema::{Field, ObjectType, SchemaModel, Simple, UnknownEncodings, XmlForm};
 
 /// Object types with ten fields and one index each.
 fn schema(types: usize) -> SchemaModel {

@@ -2,7 +2,7 @@
 //! control a terminal.
 //!
 //! ```
-//! use permazen::escape::Escaped;
+//! use permazen::__internal::escape::Escaped;
 //!
 //! assert_eq!(Escaped("P\u{9b}31m").to_string(), r"P\u{9b}31m");
 //! ```
@@ -40,7 +40,7 @@ pub fn needs_escape(c: char) -> bool {
 /// use std::fmt::Write;
 ///
 /// let mut shown = String::new();
-/// permazen::escape::Escaping(&mut shown).write_str("a\u{202e}b")?;
+/// permazen::__internal::escape::Escaping(&mut shown).write_str("a\u{202e}b")?;
 /// assert_eq!(shown, r"a\u{202e}b");
 /// # Ok::<(), std::fmt::Error>(())
 /// ```
@@ -77,7 +77,7 @@ impl<T: fmt::Display> fmt::Display for Escaped<T> {
 /// use std::path::Path;
 ///
 /// # if cfg!(unix) {
-/// assert_eq!(permazen::escape::path_text(Path::new(r"a\b")), r"a\\b");
+/// assert_eq!(permazen::__internal::escape::path_text(Path::new(r"a\b")), r"a\\b");
 /// # }
 /// ```
 pub fn path_text(path: &Path) -> String {
@@ -98,7 +98,7 @@ pub fn path_text(path: &Path) -> String {
 /// Where the first password is in a text with URLs of the form `scheme://user:password@server`. It must not be shown.
 ///
 /// ```
-/// use permazen::escape::password_in;
+/// use permazen::__internal::escape::password_in;
 ///
 /// assert_eq!(password_in(b"postgres://me:secret@server/db"), Some(14..20));
 /// assert_eq!(password_in(b"postgres://me@server:5432/db"), None);

@@ -55,13 +55,10 @@
 //! | values as bytes, encodings for your own types | [`encoding`] |
 //! | export and import of objects as XML | [`object_xml`] |
 //! | what must be unique, and other rules | [`Validation`], [`Violation`], [`Tx::singleton`], [`Permazen::check_rules`] |
-//! | schemas and how they are recorded | [`schema`], [`layout`] |
+//! | schemas | [`schema`] |
 //! | a test that notices changes of the schema | [`assert_schema!`] |
 //! | stores: memory, LMDB, SQLite, your own | [`kv`] |
 //! | opening what a user names: a path or a URL | [`open()`], [`mod@open`] |
-//! | what a key of the store means, in words | [`describe_key`] |
-//! | how much each type, field and index takes | [`sizes`] |
-//! | showing text of a database on a terminal | [`escape`] |
 #![deny(missing_docs)]
 #![cfg_attr(
     not(test),
@@ -78,18 +75,18 @@ pub use permazen_kv_etcd as etcd;
 pub use permazen_kv_postgres as postgres;
 
 mod bytes;
-pub mod describe_key;
+mod describe_key;
 pub mod encoding;
-pub mod escape;
+mod escape;
 mod id;
-pub mod layout;
+mod layout;
 pub mod model;
 pub mod object;
 pub mod object_xml;
 pub mod open;
 pub mod schema;
 pub mod schema_file;
-pub mod sizes;
+mod sizes;
 mod xml;
 
 /// What generated code uses. Other code must not use it: it changes without notice.
@@ -105,34 +102,150 @@ pub mod __private {
         CompositeDecl, Exclude, ExcludeBound, FieldDecl, Upgrade, UpgradeWith, ValueDecl,
         WriteDefault,
     };
+    pub use crate::model::field_roles::{IsCounter, Referred, Stored};
     pub use crate::model::for_derive::{
         copied, encode_id, made, object, object_of_kind, start_of, this,
     };
     pub use crate::model::handle::Handle;
-    pub use crate::model::hook::along::{Route, WatchedAt};
-    pub use crate::model::hook::declare::HookDecl;
+    pub use crate::model::hook::along::{
+        BeginsAt, EndsAt, IsAtEndOf, Route, TellsAllChangesAs, WatchedAt,
+    };
+    pub use crate::model::hook::change::{FromChange, IsAnyChangeOf, IsChangeOf};
+    pub use crate::model::hook::declare::{HasHooks, HookDecl, Hooks, HooksOfModel};
+    pub use crate::model::hook::observe::Checked;
     pub use crate::model::hook::subject::{Among, object_of, object_with};
-    pub use crate::model::hook::told::{Outcome, Told};
-    pub use crate::model::hooks::{
-        BeginsAt, Checked, EndsAt, FromChange, HasHooks, Hooks, HooksOfModel, IsAnyChangeOf,
-        IsAtEndOf, IsChangeOf, Returned, Subject, TellsAllChangesAs, Watched,
-    };
-    pub use crate::model::index::{
-        Column, Column0, Column1, Column2, Column3, Column4, Columns, HasColumn, Tuple,
-    };
+    pub use crate::model::hook::told::{Outcome, Returned, Told};
+    pub use crate::model::index::{Columns, Tuple};
+    pub use crate::model::kind::Becomes;
     pub use crate::model::kind::{
-        Block, Constants, Included, Inside, Next, Place, Places, Slot, distinct, joined,
+        Block, Constants, Included, Inside, KindMember as Member, Next, Place, Places, Slot,
+        distinct, joined,
     };
     pub use crate::model::load::{ObjectReader, ObjectWriter};
+    pub use crate::model::path::MeetsHandle;
     pub use crate::model::rules::validating::{Validates, Validating};
+    pub use crate::model::stored_as::{ByText, ByTryFrom, HeldFor};
     pub use crate::model::target::{Accessors, Handles};
     pub use crate::model::{
-        Any, AnyObj, Becomes, ByText, ByTryFrom, Composite, CounterField, CounterOf, DeleteAction,
-        EncodeAs, EnumType, Field, HeldFor, Indexed, IsCounter, Kind, KindMember as Member,
-        ListField, ListOf, MapField, MapOf, Meets, MeetsHandle, Mixin, Model, ModelSet, NewValues,
-        Obj, Objs, OldValues, Ref, Referred, Result, SetField, SetOf, Source, Stored, Target, Tx,
-        Unindexed, With, Within,
+        Any, AnyObj, Composite, CounterField, CounterOf, DeleteAction, EncodeAs, EnumType, Field,
+        Indexed, Kind, ListField, ListOf, MapField, MapOf, Meets, Mixin, Model, ModelSet,
+        NewValues, Obj, Objs, OldValues, Ref, Result, SetField, SetOf, Source, Subject, Target, Tx,
+        Unindexed, Watched, With, Within,
     };
+}
+
+/// What the project's own crates use below the public items: keys, tables of schemas, encoded bytes.
+/// Other code must not use it: it changes without notice.
+#[doc(hidden)]
+pub mod __internal {
+    /// Which keys hold what.
+    pub mod layout {
+        pub use crate::layout::{
+            FORMAT_VERSION, FORMAT_VERSION_KEY, FieldKey, IndexPart, KeyKind, LEDGER_KEY, LOADING,
+            META_DATA, META_DATA_SPAN, OBJECT_SCHEMA_INDEX, OBJECT_SCHEMA_INDEX_END,
+            OBJECT_SCHEMA_INDEX_SPAN, SCHEMA_TABLE, SCHEMA_TABLE_SPAN, STORAGE_ID_TABLE,
+            STORAGE_ID_TABLE_SPAN, SchemaIndex, StorageIdKey, TABLES_SPAN, USER_META_DATA,
+            append_index_key, append_object_schema_key, content_key, delete_object_data,
+            each_index_part, field_key, index_key, index_prefix, is_ledger, list_position,
+            object_after, object_info, object_schema_key, object_schema_prefix, parse_key,
+            parse_list_position, parse_object_info, prefix_end, schema_table_key, split_field_key,
+            split_object_schema, storage_id_table_key,
+        };
+    }
+
+    /// What a key of the store means, in words.
+    pub mod describe_key {
+        pub use crate::describe_key::{Lines, Piece, line, meta_data, pieces};
+    }
+
+    /// How much each type, field and index takes.
+    pub mod sizes {
+        pub use crate::sizes::{
+            FieldSizes, IndexSizes, MetaDataSizes, ObjectSize, Size, Sizes, Spaces, TypeSizes,
+            sizes, spaces,
+        };
+    }
+
+    /// Showing text of a database on a terminal.
+    pub mod escape {
+        pub use crate::escape::{Escaped, Escaping, needs_escape, password_in, path_text};
+    }
+
+    /// What encodings there are, and what becomes of a value in another one.
+    pub mod encoding {
+        pub use crate::encoding::array::ArrayEncoding;
+        pub use crate::encoding::dynamic::{EncodingKind, Primitive};
+        pub use crate::encoding::enumeration::{EnumArrayEncoding, EnumEncoding};
+        pub use crate::encoding::exact_conversion::{Conversion, Inexact};
+        pub use crate::encoding::exactness::Exactness;
+        pub use crate::encoding::internal::{ObjIdEncoding, UnsignedIntEncoding};
+        pub use crate::encoding::null_safe::NullSafe;
+        pub use crate::encoding::reference::ReferenceEncoding;
+        pub use crate::encoding::registry::UnknownEncoding;
+        pub use crate::encoding::string::encoding::StringEncoding;
+        pub use crate::encoding::tuple::TupleEncoding;
+        pub use crate::encoding::typed::{SchemaForm, TypedEncoding};
+    }
+
+    /// How schemas are recorded, and all recorded schemas together.
+    pub mod schema {
+        pub use crate::schema::bundle::{BundleItem, Occurrence, ResolvedPart, SchemaBundle};
+        pub use crate::schema::comparison::{
+            FieldDifference, FieldEffect, IndexDifference, IndexEffect, Narrowed, SchemaComparison,
+            TypeDifference, TypeEffect,
+        };
+        pub use crate::schema::compress::{InflateError, deflate, inflate};
+        pub use crate::schema::differences::{Difference, Differences};
+        pub use crate::schema::error::Problem;
+        pub use crate::schema::item::{Item, Part};
+        pub use crate::schema::opening::{
+            DatabaseState, OpenedSchema, SchemaConfig, add_schema, add_schemas, open_schema,
+            read_schemas, remove_schema,
+        };
+        pub use crate::schema::recorded_schemas::{RecordedSchema, RecordedSchemas};
+        pub use crate::schema::resolved::{
+            Parent, ReferenceInfo, ResolvedIndex, ResolvedKind, ResolvedSimple, SubFieldRole,
+        };
+        pub use crate::schema::tables::SchemaTables;
+        pub use crate::schema::usable::{UsableSchemas, read_usable_schemas};
+        pub use crate::schema::xml::MAX_XML_BYTES;
+    }
+
+    /// Objects by resolved fields and encoded bytes, and what writes change.
+    pub mod object {
+        pub use crate::object::collection::{ContentIter, MAX_LIST_LEN};
+        pub use crate::object::encoded::Encoded;
+        pub use crate::object::error::RefusedDeletion;
+        pub use crate::object::hook_calls::HookLimit;
+        pub use crate::object::index::{IndexEntryRef, IndexIter, IndexKind, IndexShape};
+        pub use crate::object::migration::{LostValue, MigrateObjects, MigrationReport, WouldLose};
+        pub use crate::object::notify::{
+            CreateListener, DeleteListener, FieldListener, ListenerSet, SchemaChangeListener,
+        };
+        pub use crate::object::pending_changes::{
+            NetChange, NetChanges, NetContent, NetField, NetMapEntry, NetObject, NetPair,
+        };
+        pub use crate::object::reference::DeletionStep;
+    }
+
+    /// What reports and graphs of the typed layer consist of.
+    pub mod model {
+        #[cfg(feature = "serde")]
+        pub use crate::model::copy::{GraphObject, GraphValue};
+        pub use crate::model::error::ModelError;
+        pub use crate::model::evolution::{DeleteActionReport, IndexReport, ObjectCount};
+        pub use crate::model::hook::HookCall;
+    }
+
+    /// The IDs that are made for the objects of documents.
+    pub mod object_xml {
+        pub use crate::object_xml::generated::GeneratedIds;
+    }
+
+    /// A store that is a file of XML.
+    pub mod open {
+        pub use crate::open::xml_dump::XmlDump;
+    }
 }
 
 pub use id::{ObjId, ObjIdGenerator, StorageId};

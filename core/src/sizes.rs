@@ -6,7 +6,7 @@
 //!
 //! use permazen::encoding::EncodingRegistry;
 //! use permazen::kv::{KvDatabase, TxOptions, memory::MemoryStore};
-//! use permazen::schema::read_usable_schemas;
+//! use permazen::__internal::schema::read_usable_schemas;
 //! use permazen::{Permazen, PermazenObject};
 //!
 //! #[derive(PermazenObject, Default)]
@@ -20,7 +20,7 @@
 //! db.write(|tx| tx.create(Person { name: "Ann".into() }).map(drop))?;
 //! let tx = store.begin(&TxOptions::reading())?;
 //! let schemas = read_usable_schemas(&*tx, &EncodingRegistry::new())?.schemas;
-//! let sizes = permazen::sizes::sizes(&*tx, &schemas, 1, &mut |_| ControlFlow::Continue(()))?;
+//! let sizes = permazen::__internal::sizes::sizes(&*tx, &schemas, 1, &mut |_| ControlFlow::Continue(()))?;
 //! let person = &sizes.types[0];
 //! assert_eq!((&*person.name, person.objects, person.fields[0].size.value_bytes), ("Person", 1, 4));
 //! assert_eq!((&*sizes.indexes[0].names[0], sizes.indexes[0].size.pairs), ("Person.name", 1));
@@ -239,8 +239,8 @@ pub struct Spaces {
 ///
 /// use permazen::encoding::EncodingRegistry;
 /// use permazen::kv::{KvDatabase, TxOptions, lmdb::LmdbStore};
-/// use permazen::schema::read_usable_schemas;
-/// use permazen::sizes::{sizes, spaces};
+/// use permazen::__internal::schema::read_usable_schemas;
+/// use permazen::__internal::sizes::{sizes, spaces};
 /// use permazen::{Permazen, PermazenObject};
 ///
 /// #[derive(PermazenObject, Default)]

@@ -13,6 +13,10 @@ use std::hint::black_box;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::sync::Arc;
 
+use permazen::__internal::encoding::{
+    EnumEncoding, NullSafe, ObjIdEncoding, ReferenceEncoding, TupleEncoding, UnknownEncoding,
+    UnsignedIntEncoding,
+};
 use permazen::ObjId;
 use permazen::encoding::number::{
     DoubleSummaryStatistics, IntSummaryStatistics, LongSummaryStatistics,
@@ -22,9 +26,8 @@ use permazen::encoding::time::{
     OffsetTime, Period, Year, YearMonth, ZoneId, ZoneOffset, ZonedDateTime,
 };
 use permazen::encoding::{
-    Encodable, Encoding, EncodingRegistry, EnumEncoding, EnumValue, FieldType, JavaChar, NullSafe,
-    ObjIdEncoding, Reader, ReferenceEncoding, TupleEncoding, UnknownEncoding, UnsignedIntEncoding,
-    Uuid, Value, Void, long, string, uint,
+    Encodable, Encoding, EncodingRegistry, EnumValue, FieldType, JavaChar, Reader, Uuid, Value,
+    Void, long, string, uint,
 };
 use permazen::schema::SchemaModel;
 

@@ -4,16 +4,15 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use permazen::__internal::layout::TABLES_SPAN;
+use permazen::__internal::schema::{SchemaConfig, SchemaTables};
 use permazen::encoding::{EncodingId, Value};
 use permazen::kv::counting::{Counter, CountingStore, Operations};
 use permazen::kv::memory::MemoryStore;
 use permazen::kv::optimistic::OptimisticDatabase;
 use permazen::kv::{Direction, KvDatabase, KvError, KvRead, KvWrite, TxOptions};
-use permazen::layout::TABLES_SPAN;
 use permazen::object::{Database, Error, Migrate, Transaction, TransactionConfig};
-use permazen::schema::{
-    Field, ObjectType, SchemaConfig, SchemaModel, SchemaRemoval, SchemaTables, Simple,
-};
+use permazen::schema::{Field, ObjectType, SchemaModel, SchemaRemoval, Simple};
 
 const SCHEMAS: usize = 1000;
 

@@ -4,7 +4,7 @@
 
 use libfuzzer_sys::fuzz_target;
 use permazen::encoding::{EncodingId, Reader, long, string, uint};
-use permazen::layout;
+use permazen::__internal::layout;
 use permazen::schema::SchemaId;
 use permazen::{ObjId, StorageId};
 

@@ -2,7 +2,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use permazen::encoding::EncodingKind;
+use permazen::__internal::encoding::EncodingKind;
 use permazen_fuzz::{check_written, chosen};
 
 fuzz_target!(|input: &[u8]| {

@@ -11,8 +11,8 @@ use libfuzzer_sys::fuzz_target;
 use permazen::encoding::EncodingRegistry;
 use permazen::kv::memory::MemoryStore;
 use permazen::kv::{KvDatabase, TxOptions};
-use permazen::layout::{self, FORMAT_VERSION_KEY};
-use permazen::schema::{DatabaseState, SchemaConfig, SchemaTables, deflate, open_schema};
+use permazen::__internal::layout::{self, FORMAT_VERSION_KEY};
+use permazen::__internal::schema::{DatabaseState, SchemaConfig, SchemaTables, deflate, open_schema};
 
 fuzz_target!(|input: &[u8]| {
     let store = MemoryStore::new();

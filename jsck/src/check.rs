@@ -3,13 +3,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use permazen::__internal::layout::{
+    OBJECT_SCHEMA_INDEX_END, OBJECT_SCHEMA_INDEX_SPAN, schema_table_key, storage_id_table_key,
+};
+use permazen::__internal::schema::SchemaBundle;
 use permazen::StorageId;
 use permazen::kv::{KeySpan, KvDatabase, KvRead, TxOptions};
-use permazen::layout::{
-    OBJECT_SCHEMA_INDEX_END, OBJECT_SCHEMA_INDEX_SPAN, SchemaIndex, schema_table_key,
-    storage_id_table_key,
-};
-use permazen::schema::SchemaBundle;
+use permazen::schema::SchemaIndex;
 
 use crate::entries::entry_findings::Judge;
 use crate::entries::fingerprint::{Differences, EntryHash, Pool};

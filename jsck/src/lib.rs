@@ -44,7 +44,7 @@ use std::sync::atomic::AtomicBool;
 use std::thread;
 
 use permazen::encoding::EncodingRegistry;
-use permazen::layout::SchemaIndex;
+use permazen::schema::SchemaIndex;
 use permazen::schema::{SchemaId, SchemaModel};
 use permazen::{ObjId, StorageId};
 

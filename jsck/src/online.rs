@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 use std::io;
 use std::sync::Arc;
 
-use permazen::kv::{Direction, KeySpan, KvError, KvRead};
-use permazen::layout::{
+use permazen::__internal::layout::{
     KeyKind, OBJECT_SCHEMA_INDEX_END, OBJECT_SCHEMA_INDEX_SPAN, parse_key, prefix_end,
 };
-use permazen::schema::SchemaBundle;
+use permazen::__internal::schema::SchemaBundle;
+use permazen::kv::{Direction, KeySpan, KvError, KvRead};
 use permazen::{ObjId, StorageId};
 
 use crate::check::output;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use permazen::schema::SchemaBundle;
+use permazen::__internal::schema::SchemaBundle;
 use permazen::{ObjId, StorageId};
 
 use crate::{Error, Options, Result};

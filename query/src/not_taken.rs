@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use permazen::ObjId;
-use permazen::layout::SchemaIndex;
+use permazen::schema::SchemaIndex;
 
 use crate::syntax::Span;
 use crate::text::escaped;

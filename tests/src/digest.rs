@@ -1,7 +1,7 @@
 //! Digests of whole stores and results.
 
+use permazen::__internal::schema::inflate;
 use permazen::kv::{Direction, KeySpan, KvRead, Result};
-use permazen::schema::inflate;
 use sha2::{Digest, Sha256};
 
 use crate::hex;

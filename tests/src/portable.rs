@@ -3,8 +3,8 @@
 
 use std::str::FromStr;
 
+use permazen::__internal::object_xml::GeneratedIds;
 use permazen::ObjId;
-use permazen::object_xml::GeneratedIds;
 
 /// The text before the type in the portable name of an object.
 const PREFIX: &str = "generated:";

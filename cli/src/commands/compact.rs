@@ -1,6 +1,6 @@
 //! `compact`: the file of the database without unused space.
 
-use permazen::escape::path_text;
+use permazen::__internal::escape::path_text;
 use permazen::open::{Opening, StoreKind};
 use serde_json::json;
 

@@ -4,7 +4,7 @@ use std::ffi::{OsStr, OsString};
 use std::fs::Metadata;
 use std::path::{Path, PathBuf};
 
-use permazen::escape::path_text;
+use permazen::__internal::escape::path_text;
 use permazen::kv::copy::{Copied, Watch, copy_pairs};
 use permazen::kv::xml::{self, Style, XmlError};
 use permazen::kv::{KeySpan, KvDatabase, KvError, KvRead, TxOptions};

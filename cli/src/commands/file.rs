@@ -5,7 +5,7 @@ use std::fs::{File, Metadata};
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 
-use permazen::escape::path_text;
+use permazen::__internal::escape::path_text;
 use permazen::kv::copy::Readers;
 use permazen::open::StoreKind;
 use tempfile::NamedTempFile;

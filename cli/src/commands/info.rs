@@ -1,9 +1,9 @@
 //! `info`: what the database is.
 
-use permazen::escape::path_text;
+use permazen::__internal::escape::path_text;
+use permazen::__internal::layout;
+use permazen::__internal::schema::read_usable_schemas;
 use permazen::kv::{Counters, KvDatabase, WarningKind};
-use permazen::layout;
-use permazen::schema::read_usable_schemas;
 use serde_json::{Map, Value, json};
 
 use super::kv::read_pairs;

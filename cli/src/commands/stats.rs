@@ -2,9 +2,9 @@
 
 use std::ops::ControlFlow;
 
+use permazen::__internal::schema::read_usable_schemas;
+use permazen::__internal::sizes::{Size, Sizes, Spaces, sizes, spaces};
 use permazen::kv::Space;
-use permazen::schema::read_usable_schemas;
-use permazen::sizes::{Size, Sizes, Spaces, sizes, spaces};
 use permazen_query::Cell;
 
 use super::kv::read_pairs;

@@ -2,10 +2,13 @@
 
 use std::sync::Arc;
 
+use permazen::__internal::object::IndexKind;
+use permazen::__internal::schema::ResolvedKind;
+use permazen::__internal::schema::{ReferenceInfo, SchemaBundle};
 use permazen::StorageId;
-use permazen::layout::SchemaIndex;
-use permazen::object::{IndexKind, Transaction};
-use permazen::schema::{DeleteAction, ReferenceInfo, ResolvedField, ResolvedKind, SchemaBundle};
+use permazen::object::Transaction;
+use permazen::schema::SchemaIndex;
+use permazen::schema::{DeleteAction, ResolvedField};
 use permazen_query::Cell;
 use permazen_query::catalog::{Catalog, TypeEntry};
 use permazen_query::text::quoted_name;

@@ -6,7 +6,7 @@ use std::fmt::{Display, Write as _};
 use std::io::{self, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use permazen::escape::Escaping;
+use permazen::__internal::escape::Escaping;
 use permazen_jsck::program::json_line;
 use serde::Serialize;
 

@@ -3,7 +3,7 @@
 use std::fmt::{Display, Write as _};
 use std::io::{self, IsTerminal, Write};
 
-use permazen::escape::Escaping;
+use permazen::__internal::escape::Escaping;
 use permazen_jsck::program::{json_line, without_numbers};
 use permazen_query::Rows;
 use serde::Serialize;

@@ -1,6 +1,6 @@
 //! What statements and commands draw at random, and keep if they are run again.
 
-use permazen::object_xml::GeneratedIds;
+use permazen::__internal::object_xml::GeneratedIds;
 use permazen_query::NewIds;
 
 /// The IDs of the objects that the statements and commands of a transaction create, and what they have

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{self, IsTerminal, Read};
 use std::path::Path;
 
-use permazen::escape::path_text;
+use permazen::__internal::escape::path_text;
 use permazen_query::Mistake;
 use permazen_query::syntax::Span;
 

@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
+use permazen::__internal::schema::UsableSchemas;
 use permazen::encoding::EncodingRegistry;
 use permazen::kv::counting::{Counter, CountingStore};
 use permazen::kv::{KvDatabase, TxOptions};
 use permazen::object::{self, Database, Transaction, TransactionConfig};
-use permazen::schema::{UnknownEncodings, UsableSchemas};
+use permazen::schema::UnknownEncodings;
 
 /// A database that counts.
 pub(crate) struct Counted {

@@ -13,9 +13,9 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use permazen::kv::KvDatabase;
-use permazen::layout::SchemaIndex;
 use permazen::object::{Database, Transaction};
 use permazen::open::OpenStore;
+use permazen::schema::SchemaIndex;
 use permazen_query::syntax::Literal;
 use permazen_query::{Catalog, Limits};
 

@@ -4,8 +4,8 @@ use std::cell::{Cell, RefCell};
 use std::ffi::OsStr;
 use std::sync::Arc;
 
+use permazen::__internal::escape::path_text;
 use permazen::encoding::EncodingRegistry;
-use permazen::escape::path_text;
 use permazen::kv::{KvDatabase, KvError, WarningKind};
 use permazen::object::Database;
 use permazen::open::{OpenError, OpenStore, Opening};

@@ -3,10 +3,11 @@
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
+use permazen::__internal::schema::UsableSchemas;
 use permazen::kv::{KvDatabase, KvTransaction, TxOptions};
 use permazen::object::{self, Transaction, TransactionConfig};
 use permazen::open::OpenStore;
-use permazen::schema::{SchemaError, SchemaRemoval, UsableSchemas};
+use permazen::schema::{SchemaError, SchemaRemoval};
 
 use super::{Counted, Damage, Session, in_the_way};
 use crate::failure::Failure;

@@ -3,11 +3,10 @@
 use std::io::Read;
 use std::path::Path;
 
+use permazen::__internal::schema::read_schemas;
 use permazen::StorageId;
 use permazen::encoding::{EncodingId, ids};
-use permazen::schema::{
-    DeleteAction, Field, ObjectType, SchemaModel, Simple, SubField, read_schemas,
-};
+use permazen::schema::{DeleteAction, Field, ObjectType, SchemaModel, Simple, SubField};
 
 /// Names that mean something to Rust or to the derive macros, and names that mean nothing.
 const NAMES: &[&str] = &[

@@ -5,8 +5,8 @@ use std::io::Write;
 use std::process::Stdio;
 use std::sync::Arc;
 
+use permazen::__internal::escape::needs_escape;
 use permazen::encoding::{EncodingId, EnumValue, Value};
-use permazen::escape::needs_escape;
 use permazen::object::{Database, Migrate, TransactionConfig};
 use permazen::open::Opening;
 use permazen::schema::{Field, ObjectType, SchemaModel, Simple, is_name};

@@ -7,10 +7,10 @@
 //! ([`escape`](crate::escape)), so that they are safe to show.
 //!
 //! ```
-//! use permazen::describe_key::{Lines, pieces};
+//! use permazen::__internal::describe_key::{Lines, pieces};
 //! use permazen::encoding::EncodingRegistry;
 //! use permazen::kv::{KvDatabase, TxOptions, memory::MemoryStore};
-//! use permazen::schema::read_usable_schemas;
+//! use permazen::__internal::schema::read_usable_schemas;
 //!
 //! let store = MemoryStore::new();
 //! let tx = store.begin(&TxOptions::reading())?;

@@ -26,6 +26,7 @@ pub trait Encoding: Debug + Send + Sync {
     fn name(&self) -> Cow<'_, str>;
 
     /// What kind of encoding it is.
+    #[doc(hidden)]
     fn kind(&self) -> EncodingKind<'_> {
         EncodingKind::Plain
     }

@@ -70,7 +70,8 @@ pub enum Inexact {
 /// The conversion of values from one encoding to another.
 ///
 /// ```
-/// use permazen::encoding::{Conversion, EncodingRegistry, Exactness, Value};
+/// use permazen::__internal::encoding::{Conversion, Exactness};
+/// use permazen::encoding::{EncodingRegistry, Value};
 /// let registry = EncodingRegistry::new();
 /// let find = |alias: &str| registry.find_alias(alias).map(|found| found.expect("built in"));
 /// let (int, long) = (find("int")?, find("long")?);
@@ -120,7 +121,8 @@ impl<'a> Conversion<'a> {
     /// So the pairs may list what a constant was called in several earlier versions.
     ///
     /// ```
-    /// use permazen::encoding::{Conversion, Encoding, EnumEncoding, Exactness};
+    /// use permazen::__internal::encoding::{Conversion, EnumEncoding, Exactness};
+    /// use permazen::encoding::Encoding;
     /// let before: &dyn Encoding = &EnumEncoding::new(["LOW", "HIGH"])?;
     /// let now: &dyn Encoding = &EnumEncoding::new(["MINOR", "HIGH"])?;
     /// assert_eq!(Conversion::new(before, now).exactness(), Exactness::Sometimes);

@@ -376,7 +376,8 @@ pub(crate) fn unstorable<T: Encodable>() -> Value {
 /// The [`Encoding`] of an [`Encodable`] type, for the registry.
 ///
 /// ```
-/// use permazen::encoding::{Encoding, EncodingRegistry, TypedEncoding, Value};
+/// use permazen::encoding::{Encoding, EncodingRegistry, Value};
+/// use permazen::__internal::encoding::TypedEncoding;
 /// # use permazen::encoding::*;
 /// let encoding: &dyn Encoding = &TypedEncoding::<String>::nullable();
 /// assert_eq!(encoding.encode_all(&Value::from("abc"))?, b"abc\0");

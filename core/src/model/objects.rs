@@ -210,6 +210,7 @@ fn place(token: Option<&PageToken>) -> Result<Option<ObjId>> {
 )]
 pub trait SetOfObjs<'t, T> {
     /// The set of the object IDs.
+    #[doc(hidden)]
     fn into_ids(self) -> IdSet<'t>;
 }
 

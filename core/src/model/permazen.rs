@@ -449,7 +449,7 @@ impl Permazen {
     /// schemas; no value is read.
     ///
     /// Cost: for each type of each other recorded schema a seek, and a step per object up to
-    /// [`ObjectCount::LIMIT`](super::ObjectCount::LIMIT).
+    /// 1,000.
     ///
     /// # Errors
     /// The errors of [`Permazen::begin`].

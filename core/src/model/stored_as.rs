@@ -78,7 +78,7 @@ impl<T: Clone> StoredAs<AsText<T>, ByText> for T {
     }
 }
 
-/// A type that can be [stored as](StoredAs) a `D`.
+/// A type that can be stored as a `D`.
 pub trait HeldFor<D, How> {
     /// The type itself.
     type Itself: StoredAs<D, How>;

@@ -30,51 +30,64 @@ use crate::id::ObjId;
 )]
 pub trait Model: for<'t> Target<Live<'t> = Obj<'t, Self>> + 'static {
     /// The generated accessors.
+    #[doc(hidden)]
     type Fields<'t>: Accessors<'t>;
 
     /// Name of the object type on disk.
     const TYPE_NAME: &'static str;
 
     /// The requested storage ID; 0 to have one assigned.
+    #[doc(hidden)]
     const STORAGE_ID: u32 = 0;
 
     /// Whether there is at most one object of this type.
+    #[doc(hidden)]
     const SINGLETON: bool = false;
 
     /// The fields: those of the struct in its order, then those of its mix-ins.
+    #[doc(hidden)]
     const FIELDS: &'static [FieldDecl];
 
     /// The composite indexes: those of the struct, then those of its mix-ins.
+    #[doc(hidden)]
     const COMPOSITES: &'static [CompositeDecl];
 
     /// The mix-ins whose fields are among the fields.
+    #[doc(hidden)]
     const MIXINS: &'static [Included] = &[];
 
     /// Names of fields that the type had and whose values may be dropped.
+    #[doc(hidden)]
     const REMOVED: &'static [&'static str] = &[];
 
     /// Writes values of an object that moves to the schema of the models, before anything is
     /// converted.
+    #[doc(hidden)]
     const UPGRADE_WITH: Option<UpgradeWith> = None;
 
     /// Which functions of its own the model has to check plain data.
+    #[doc(hidden)]
     const VALIDATES: Validates = Validates::NOTHING;
 
     /// Calls these functions.
+    #[doc(hidden)]
     fn validate(&self, _with: &mut Validating) {}
     /// The hooks.
+    #[doc(hidden)]
     const HOOKS: &'static [HookDecl] = &[];
 
     /// Reads the struct of a stored object.
     ///
     /// # Errors
     /// If a value cannot be decoded, or is null where the type in the struct cannot be null.
+    #[doc(hidden)]
     fn read(from: &mut ObjectReader<'_>) -> Result<Self>;
 
     /// Writes all fields.
     ///
     /// # Errors
     /// If a field cannot hold its value.
+    #[doc(hidden)]
     fn write(&self, to: &mut ObjectWriter<'_>) -> Result<()>;
 }
 

@@ -21,7 +21,8 @@ use crate::id::ObjId;
     message = "`{Self}` is no value for a field of type `{V}`",
     label = "expected `{V}`",
     note = "give a `{V}` or what clearly means one: text for a `String`, a value for an `Option` of it, an object for \
-            a reference to objects of its type; an `Option<&str>` or an `Option` of a handle is given by reference: `&value`"
+            a reference to objects of its type; an `Option<&str>` or an `Option` of a handle is given by reference: `&value`; \
+            for a composite index, a tuple with a value for each of its fields"
 )]
 pub trait EncodeAs<V> {
     /// Appends the encoded form.
@@ -29,7 +30,52 @@ pub trait EncodeAs<V> {
     /// # Errors
     /// If the encoding has no form for the value. `out` is then unchanged.
     fn encode_as(&self, out: &mut Vec<u8>) -> Result<()>;
+
+    /// Encodes the values of a tuple one by one, and calls `each` with the column and the encoded
+    /// value. If a value cannot be encoded, `each` gets the reason instead.
+    #[doc(hidden)]
+    fn each_encoded<E>(
+        &self,
+        mut each: impl FnMut(usize, Result<&[u8]>) -> std::result::Result<(), E>,
+    ) -> std::result::Result<(), E>
+    where
+        Self: Sized,
+    {
+        let mut bytes = Vec::new();
+        let encoded = self.encode_as(&mut bytes);
+        each(0, encoded.map(|()| &bytes[..]))
+    }
 }
+
+/// The values of a composite index, each given as itself or as what means it.
+macro_rules! values_of_composite {
+    ($($value:ident $given:ident $position:tt),*) => {
+        impl<$($value,)* $($given: EncodeAs<$value>),*> EncodeAs<($($value,)*)> for ($($given,)*) {
+            fn encode_as(&self, out: &mut Vec<u8>) -> Result<()> {
+                let start = out.len();
+                $(self.$position.encode_as(out).inspect_err(|_| out.truncate(start))?;)*
+                Ok(())
+            }
+
+            fn each_encoded<Error>(
+                &self,
+                mut each: impl FnMut(usize, Result<&[u8]>) -> std::result::Result<(), Error>,
+            ) -> std::result::Result<(), Error> {
+                let mut bytes = Vec::new();
+                $(
+                    bytes.clear();
+                    let encoded = self.$position.encode_as(&mut bytes);
+                    each($position, encoded.map(|()| &bytes[..]))?;
+                )*
+                Ok(())
+            }
+        }
+    };
+}
+
+values_of_composite!(A P 0, B Q 1);
+values_of_composite!(A P 0, B Q 1, C R 2);
+values_of_composite!(A P 0, B Q 1, C R 2, D S 3);
 
 impl<V: FieldType> EncodeAs<V> for V {
     #[inline]
@@ -260,10 +306,12 @@ pub trait EnumType: Clone + std::fmt::Debug + Send + Sync + 'static {
 
     /// Identifiers that were other ones before: the one now, and the one before. Stored values are
     /// carried over by identifier.
+    #[doc(hidden)]
     const RENAMED: &'static [(&'static str, &'static str)] = &[];
 
     /// The position of the variant that an object has if its schema lacks the field; `None` if
     /// there is no such variant.
+    #[doc(hidden)]
     const INITIAL: Option<u32> = None;
 
     /// The position among the variants.

@@ -294,6 +294,7 @@ impl Database {
     ///
     /// # Errors
     /// Those of the store.
+    #[doc(hidden)]
     pub fn begin_on_damaged(&self, options: &TxOptions) -> Result<(Transaction, UsableSchemas)> {
         let mut options = options.clone();
         options.read_only = true;
@@ -335,6 +336,7 @@ impl Database {
     ///
     /// # Errors
     /// The errors of [`Database::begin`]. The store is dropped then.
+    #[doc(hidden)]
     pub fn detached(
         &self,
         mut kv: impl KvWrite + Send + 'static,

@@ -57,17 +57,6 @@ impl Transaction {
         tx
     }
 
-    /// Ends a transaction over its own store ([`Database::detached`](super::Database::detached)), and
-    /// gives that store back, as it is. Free.
-    ///
-    /// # Errors
-    /// [`Error::Unsupported`] if this is a transaction of a database, or if its store is not an `S`;
-    /// [`Error::Broken`] if the store is in the middle of an operation that could not be undone. The
-    /// transaction is dropped then.
-    pub fn into_store<S: KvWrite + 'static>(self) -> Result<S> {
-        self.store.take_detached()
-    }
-
     /// All pairs of the transaction. Cost: one scan.
     pub(crate) fn all_pairs(&self) -> Result<BTreeMap<Vec<u8>, Vec<u8>>> {
         self.check_open()?;
@@ -79,6 +68,21 @@ impl Transaction {
             });
             owned.collect()
         })
+    }
+}
+
+/// What the project's own crates use: it changes without notice.
+#[doc(hidden)]
+impl Transaction {
+    /// Ends a transaction over its own store ([`Database::detached`](super::Database::detached)), and
+    /// gives that store back, as it is. Free.
+    ///
+    /// # Errors
+    /// [`Error::Unsupported`] if this is a transaction of a database, or if its store is not an `S`;
+    /// [`Error::Broken`] if the store is in the middle of an operation that could not be undone. The
+    /// transaction is dropped then.
+    pub fn into_store<S: KvWrite + 'static>(self) -> Result<S> {
+        self.store.take_detached()
     }
 
     /// Removes all objects from a detached transaction, and keeps all other meta-data. Listeners

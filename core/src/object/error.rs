@@ -58,6 +58,7 @@ pub enum Error {
         /// The field's full name, `friends.element`.
         full_name: Arc<str>,
         /// Where it is forbidden, and for which deletion.
+        #[doc(hidden)]
         of: Box<RefusedDeletion>,
     },
     /// There is no such object type in the schema, or in any recorded schema.

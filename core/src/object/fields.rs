@@ -63,22 +63,6 @@ struct Exchanged {
 /// Simple fields and references. The costs are those for an object that is known in this
 /// transaction; for another object, each is one get more.
 impl Transaction {
-    /// The methods for resolved fields and encoded values. Reads nothing.
-    ///
-    /// ```
-    /// # use permazen::ObjId;
-    /// # use permazen::object::{Migrate, Result, Transaction};
-    /// # use permazen::schema::ResolvedField;
-    /// /// Copies a simple field, without decoding it, from one object to another.
-    /// fn copy(tx: &Transaction, field: &ResolvedField, from: ObjId, to: ObjId) -> Result<()> {
-    ///     let value = tx.encoded().get(from, field, Migrate::No, |bytes| bytes.to_vec())?;
-    ///     tx.encoded().set(to, field, &value, Migrate::No)
-    /// }
-    /// ```
-    pub fn encoded(&self) -> Encoded<'_, Self> {
-        Encoded(self)
-    }
-
     /// The value of a simple field. Cost: one get.
     ///
     /// # Errors
@@ -397,6 +381,26 @@ impl Transaction {
             Error::inconsistent(format!("{} has an index but no values", describe(id, field)))
         })?;
         self.read_value(id, field, simple, |value| out.extend_from_slice(value))
+    }
+}
+
+/// What the project's own crates use: it changes without notice.
+#[doc(hidden)]
+impl Transaction {
+    /// The methods for resolved fields and encoded values. Reads nothing.
+    ///
+    /// ```
+    /// # use permazen::ObjId;
+    /// # use permazen::object::{Migrate, Result, Transaction};
+    /// # use permazen::schema::ResolvedField;
+    /// /// Copies a simple field, without decoding it, from one object to another.
+    /// fn copy(tx: &Transaction, field: &ResolvedField, from: ObjId, to: ObjId) -> Result<()> {
+    ///     let value = tx.encoded().get(from, field, Migrate::No, |bytes| bytes.to_vec())?;
+    ///     tx.encoded().set(to, field, &value, Migrate::No)
+    /// }
+    /// ```
+    pub fn encoded(&self) -> Encoded<'_, Self> {
+        Encoded(self)
     }
 
     /// Whether a field has its default value. That is the default of a simple field, 0 for a

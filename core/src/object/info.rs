@@ -400,7 +400,11 @@ impl Transaction {
         let info = self.info(id)?;
         self.type_of_info(id, info)
     }
+}
 
+/// What the project's own crates use: it changes without notice.
+#[doc(hidden)]
+impl Transaction {
     /// The schema of an object. Costs as much as [`Transaction::exists`].
     ///
     /// # Errors

@@ -7,6 +7,28 @@ use super::{Error, Result, Transaction};
 use crate::id::{ObjId, StorageId};
 
 impl Transaction {
+    /// The name of the type of an object, for messages; `None` if no recorded schema has the type.
+    /// Reads nothing.
+    #[cold]
+    pub(crate) fn type_name_of(&self, id: ObjId) -> Option<Arc<str>> {
+        self.bundle().type_name(id.storage_id()).map(Arc::clone)
+    }
+
+    /// The object for messages, with the name of its type.
+    #[cold]
+    pub(crate) fn named(&self, id: ObjId) -> String {
+        Named(&self.type_name_of(id), id).to_string()
+    }
+
+    /// The error saying that an object does not exist.
+    #[cold]
+    pub(crate) fn deleted(&self, id: ObjId) -> Error {
+        Error::DeletedObject { id, type_name: self.type_name_of(id), attempted: String::new() }
+    }
+}
+
+/// Storage IDs, which listeners and paths name.
+impl Transaction {
     /// The storage ID of the type with that name in any recorded schema.
     ///
     /// # Errors
@@ -42,29 +64,11 @@ impl Transaction {
     ///
     /// # Errors
     /// [`Error::UnknownType`].
+    #[doc(hidden)]
     pub fn type_name(&self, storage_id: StorageId) -> Result<Arc<str>> {
         self.bundle()
             .type_name(storage_id)
             .map(Arc::clone)
             .ok_or_else(|| Error::UnknownType { name: format!("#{storage_id}"), schema: None })
-    }
-
-    /// The name of the type of an object, for messages; `None` if no recorded schema has the type.
-    /// Reads nothing.
-    #[cold]
-    pub(crate) fn type_name_of(&self, id: ObjId) -> Option<Arc<str>> {
-        self.bundle().type_name(id.storage_id()).map(Arc::clone)
-    }
-
-    /// The object for messages, with the name of its type.
-    #[cold]
-    pub(crate) fn named(&self, id: ObjId) -> String {
-        Named(&self.type_name_of(id), id).to_string()
-    }
-
-    /// The error saying that an object does not exist.
-    #[cold]
-    pub(crate) fn deleted(&self, id: ObjId) -> Error {
-        Error::DeletedObject { id, type_name: self.type_name_of(id), attempted: String::new() }
     }
 }

@@ -116,11 +116,6 @@ impl Transaction {
         !self.store.reads_untracked()
     }
 
-    /// All schemas recorded in the database, as this transaction sees them.
-    pub fn bundle(&self) -> Arc<SchemaBundle> {
-        Arc::clone(&self.schemas.bundle.borrow())
-    }
-
     /// Lends what [`bundle`](Transaction::bundle) returns, which threads then need not count.
     #[inline]
     pub(crate) fn with_bundle<R>(&self, read: impl FnOnce(&SchemaBundle) -> R) -> R {
@@ -166,25 +161,6 @@ impl Transaction {
     /// ID.
     pub fn add_schema(&self, model: &SchemaModel) -> Result<bool> {
         self.add_schemas(std::slice::from_ref(model))
-    }
-
-    /// Records several schemas, one after the other, as [`Transaction::add_schema`] does. Returns
-    /// `true` if any of them was not recorded before.
-    ///
-    /// # Errors
-    /// The errors of [`Transaction::add_schema`]; then none is recorded.
-    pub fn add_schemas(&self, models: &[SchemaModel]) -> Result<bool> {
-        self.change_schemas(|_, bundle| with_schemas(&self.shared.state, bundle, models))
-    }
-
-    /// Removes a recorded schema. If it is the transaction's own, the empty schema replaces it.
-    /// Returns `false` if there is no such schema. Cost: one seek for its objects, one delete for
-    /// the schema and one for each storage ID that only it has.
-    ///
-    /// # Errors
-    /// [`Error::Schema`] if objects have that schema.
-    pub fn remove_schema(&self, id: SchemaId) -> Result<bool> {
-        self.change_schemas(|kv, bundle| without_schema(kv, &self.shared.state, bundle, id))
     }
 
     fn change_schemas(
@@ -266,5 +242,33 @@ impl Transaction {
             Ok(Some(bundle)) => self.set_bundle(Arc::new(bundle)),
             Err(error) => self.store.give_up(&error),
         }
+    }
+}
+
+/// What the project's own crates use: it changes without notice.
+#[doc(hidden)]
+impl Transaction {
+    /// All schemas recorded in the database, as this transaction sees them.
+    pub fn bundle(&self) -> Arc<SchemaBundle> {
+        Arc::clone(&self.schemas.bundle.borrow())
+    }
+
+    /// Records several schemas, one after the other, as [`Transaction::add_schema`] does. Returns
+    /// `true` if any of them was not recorded before.
+    ///
+    /// # Errors
+    /// The errors of [`Transaction::add_schema`]; then none is recorded.
+    pub fn add_schemas(&self, models: &[SchemaModel]) -> Result<bool> {
+        self.change_schemas(|_, bundle| with_schemas(&self.shared.state, bundle, models))
+    }
+
+    /// Removes a recorded schema. If it is the transaction's own, the empty schema replaces it.
+    /// Returns `false` if there is no such schema. Cost: one seek for its objects, one delete for
+    /// the schema and one for each storage ID that only it has.
+    ///
+    /// # Errors
+    /// [`Error::Schema`] if objects have that schema.
+    pub fn remove_schema(&self, id: SchemaId) -> Result<bool> {
+        self.change_schemas(|kv, bundle| without_schema(kv, &self.shared.state, bundle, id))
     }
 }

@@ -165,33 +165,8 @@ impl Transaction {
         self.converter.borrow().clone().or_else(|| self.converter_above())
     }
 
-    // ------------------------------------------------------------------ state
-
-    /// Whether operations are possible.
-    pub fn is_open(&self) -> bool {
-        !matches!(self.state.get(), State::Completing | State::Ended)
-    }
-
     pub(crate) fn check_open(&self) -> Result<()> {
         if self.is_open() { Ok(()) } else { Err(Error::Ended) }
-    }
-
-    /// Whether this is a detached transaction. It uses its own store, usually in memory, and has no
-    /// commit. In it, references may be set to objects that do not exist.
-    pub fn is_detached(&self) -> bool {
-        self.detached
-    }
-
-    /// Whether `commit` discards what was written.
-    ///
-    /// # Errors
-    /// [`Error::Ended`].
-    pub fn is_read_only(&self) -> Result<bool> {
-        self.check_open()?;
-        if self.detached {
-            return Ok(self.detached_read_only.get());
-        }
-        self.store.transaction("a read-only mode", |kv| Ok(kv.is_read_only()))
     }
 
     /// Makes the transaction read-only. From now on, `commit` discards everything that the
@@ -209,40 +184,9 @@ impl Transaction {
         self.store.transaction("a read-only mode", |kv| Ok(kv.set_read_only()?))
     }
 
-    /// Limits how long the transaction may be used, counted from its beginning. `None` means no
-    /// limit; with zero, no time is left. Operations after that time, including the commit, fail with the
-    /// store's [time-out](permazen_kv::KvError::Timeout), and nothing is committed. Cost: nothing.
-    ///
-    /// # Errors
-    /// [`Error::Ended`]. [`KvError::Unsupported`](permazen_kv::KvError::Unsupported) if the store
-    /// has no time-outs, or if the transaction is detached.
-    pub fn set_timeout(&self, timeout: Option<Duration>) -> Result<()> {
-        self.check_open()?;
-        self.store
-            .transaction("a time-out of a detached transaction", |kv| Ok(kv.set_timeout(timeout)?))
-    }
-
     /// Makes `commit` fail and roll back. This cannot be undone.
     pub fn set_rollback_only(&self) {
         self.rollback_only.set(true);
-    }
-
-    /// Whether `commit` will roll back.
-    pub fn is_rollback_only(&self) -> bool {
-        self.rollback_only.get()
-    }
-
-    /// What was attached with [`Transaction::set_user_object`].
-    pub fn user_object(&self) -> Option<Arc<dyn Any + Send + Sync>> {
-        self.user_object.borrow().clone()
-    }
-
-    /// Attaches an object of the application to the transaction, so that listeners and callbacks
-    /// can get it. `None` removes it. Permazen does not use it.
-    pub fn set_user_object(&self, object: Option<Arc<dyn Any + Send + Sync>>) {
-        // Dropped after the borrow ends, because its destructor may use the transaction.
-        let before = self.user_object.replace(object);
-        drop(before);
     }
 
     /// Adds a callback around the end of the transaction. Detached transactions ignore it.
@@ -378,6 +322,66 @@ impl Transaction {
         self.store.rollback();
         self.state.set(State::Ended);
         self.callbacks.take().after_completion(false);
+    }
+}
+
+/// What the project's own crates use: it changes without notice.
+#[doc(hidden)]
+impl Transaction {
+    // ------------------------------------------------------------------ state
+
+    /// Whether operations are possible.
+    pub fn is_open(&self) -> bool {
+        !matches!(self.state.get(), State::Completing | State::Ended)
+    }
+
+    /// Whether this is a detached transaction. It uses its own store, usually in memory, and has no
+    /// commit. In it, references may be set to objects that do not exist.
+    pub fn is_detached(&self) -> bool {
+        self.detached
+    }
+
+    /// Whether `commit` discards what was written.
+    ///
+    /// # Errors
+    /// [`Error::Ended`].
+    pub fn is_read_only(&self) -> Result<bool> {
+        self.check_open()?;
+        if self.detached {
+            return Ok(self.detached_read_only.get());
+        }
+        self.store.transaction("a read-only mode", |kv| Ok(kv.is_read_only()))
+    }
+
+    /// Limits how long the transaction may be used, counted from its beginning. `None` means no
+    /// limit; with zero, no time is left. Operations after that time, including the commit, fail with the
+    /// store's [time-out](permazen_kv::KvError::Timeout), and nothing is committed. Cost: nothing.
+    ///
+    /// # Errors
+    /// [`Error::Ended`]. [`KvError::Unsupported`](permazen_kv::KvError::Unsupported) if the store
+    /// has no time-outs, or if the transaction is detached.
+    pub fn set_timeout(&self, timeout: Option<Duration>) -> Result<()> {
+        self.check_open()?;
+        self.store
+            .transaction("a time-out of a detached transaction", |kv| Ok(kv.set_timeout(timeout)?))
+    }
+
+    /// Whether `commit` will roll back.
+    pub fn is_rollback_only(&self) -> bool {
+        self.rollback_only.get()
+    }
+
+    /// What was attached with [`Transaction::set_user_object`].
+    pub fn user_object(&self) -> Option<Arc<dyn Any + Send + Sync>> {
+        self.user_object.borrow().clone()
+    }
+
+    /// Attaches an object of the application to the transaction, so that listeners and callbacks
+    /// can get it. `None` removes it. Permazen does not use it.
+    pub fn set_user_object(&self, object: Option<Arc<dyn Any + Send + Sync>>) {
+        // Dropped after the borrow ends, because its destructor may use the transaction.
+        let before = self.user_object.replace(object);
+        drop(before);
     }
 }
 

@@ -12,7 +12,7 @@ use crate::schema::ResolvedType;
 /// will be read into the same database.
 ///
 /// ```
-/// use permazen::object_xml::GeneratedIds;
+/// use permazen::__internal::object_xml::GeneratedIds;
 ///
 /// let mut ids = GeneratedIds::new();
 /// // what the document calls generated:Person:ann is this object

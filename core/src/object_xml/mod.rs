@@ -5,7 +5,7 @@
 //! writes the same bytes as Java; [`ObjectXmlReader`] reads what Java reads.
 //!
 //! Both stream. Writing takes memory for one object. Reading takes memory for one object, the
-//! schemas of the document, the IDs made for it ([`GeneratedIds`]), and the references to objects
+//! schemas of the document, the IDs made for it, and the references to objects
 //! that have not come yet.
 //!
 //! With storage IDs ([`ObjectXmlWriter::with_storage_ids`]), a document reproduces the database
@@ -51,7 +51,7 @@
 //! ```
 
 mod error;
-mod generated;
+pub(crate) mod generated;
 mod names;
 mod read;
 mod read_fields;
@@ -61,6 +61,5 @@ mod write;
 mod write_tags;
 
 pub use error::ObjectXmlError;
-pub use generated::GeneratedIds;
 pub use read::{Imported, ObjectXmlReader};
 pub use write::ObjectXmlWriter;

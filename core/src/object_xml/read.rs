@@ -57,6 +57,7 @@ impl<'a> ObjectXmlReader<'a> {
 
     /// Takes the IDs of `generated:TYPE:SUFFIX` from here, and adds the IDs that reading makes.
     #[must_use]
+    #[doc(hidden)]
     pub fn sharing_ids(mut self, ids: &'a mut GeneratedIds) -> Self {
         self.ids = Some(ids);
         self

@@ -46,7 +46,7 @@ mod kind;
 mod opening;
 #[cfg(any(feature = "etcd", feature = "postgres"))]
 mod server;
-mod xml_dump;
+pub(crate) mod xml_dump;
 
 use std::ffi::{OsStr, OsString};
 use std::fmt;
@@ -69,7 +69,7 @@ use self::kind::{SCHEMES, Scheme};
 pub use self::error::OpenError;
 pub use self::kind::StoreKind;
 pub use self::opening::Opening;
-pub use self::xml_dump::XmlDump;
+pub(crate) use self::xml_dump::XmlDump;
 
 /// Opens the store with this name for reading.
 ///

@@ -19,7 +19,7 @@ use crate::escape::path_text;
 ///
 /// ```
 /// use permazen::kv::{KvDatabase, TxOptions};
-/// use permazen::open::XmlDump;
+/// use permazen::__internal::open::XmlDump;
 ///
 /// # let dir = tempfile::tempdir()?;
 /// # let path = dir.path().join("dump.xml");

@@ -15,7 +15,9 @@ use super::schema_id::SchemaId;
 ///
 /// ```
 /// use permazen::encoding::EncodingId;
-/// use permazen::schema::{Field, FieldEffect, ObjectType, SchemaComparison, SchemaModel, Simple};
+/// use permazen::schema::{Field, ObjectType, SchemaModel, Simple};
+/// use permazen::__internal::schema::SchemaComparison;
+/// use permazen::__internal::schema::FieldEffect;
 ///
 /// let with = |alias| {
 ///     let age = Simple::of(EncodingId::from_alias(alias)?);
@@ -30,6 +32,7 @@ use super::schema_id::SchemaId;
 #[non_exhaustive]
 pub struct SchemaComparison {
     /// The object types that differ, in name order.
+    #[doc(hidden)]
     pub types: Vec<TypeDifference>,
     /// Why the new schema cannot be recorded next to the old one: the storage IDs they ask for
     /// contradict each other. Empty if it can.
@@ -206,11 +209,11 @@ fn changed_type(old: &ObjectType, new: &ObjectType) -> Option<TypeDifference> {
 }
 
 fn field_id(object_type: &ObjectType, field: &Field) -> SchemaId {
-    Item { object_type, part: super::Part::Field(field) }.schema_id()
+    Item { object_type, part: super::item::Part::Field(field) }.schema_id()
 }
 
 fn index_id(object_type: &ObjectType, index: &CompositeIndex) -> SchemaId {
-    Item { object_type, part: super::Part::Index(index) }.schema_id()
+    Item { object_type, part: super::item::Part::Index(index) }.schema_id()
 }
 
 fn changed_field(

@@ -110,6 +110,7 @@ impl SchemaModel {
     /// As in Java, a field whose kind changed is reported only as removed, and a new order of enum
     /// constants is reported without details. [`SchemaComparison`](super::SchemaComparison) says
     /// more, and also what the change means for stored objects.
+    #[doc(hidden)]
     pub fn differences_from(&self, old: &SchemaModel) -> Differences {
         let mut found = Differences::default();
         for (old, new) in pair_up(old.object_types(), self.object_types(), |t| t.name()) {

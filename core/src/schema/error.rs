@@ -7,7 +7,7 @@ use permazen_kv::{Hex, KvError};
 use super::SchemaId;
 
 /// Result of a schema operation.
-pub type Result<T> = std::result::Result<T, SchemaError>;
+pub(crate) type Result<T> = std::result::Result<T, SchemaError>;
 
 /// What can be wrong with a schema, or with what a database says about its schemas.
 #[derive(Debug, thiserror::Error)]
@@ -158,6 +158,7 @@ pub struct Problems(pub(super) Vec<Problem>);
 
 impl Problems {
     /// The problems, in the order of the schema.
+    #[doc(hidden)]
     pub fn list(&self) -> &[Problem] {
         &self.0
     }

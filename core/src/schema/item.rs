@@ -104,6 +104,7 @@ impl fmt::Display for Item<'_> {
 impl SchemaModel {
     /// All items in visit order: each object type, then its fields, each with its sub-fields, then
     /// its composite indexes. Types, fields and indexes are in name order.
+    #[doc(hidden)]
     pub fn items(&self) -> impl Iterator<Item = Item<'_>> {
         self.object_types().iter().flat_map(|object_type| {
             let item = move |part| Item { object_type, part };
@@ -120,6 +121,7 @@ impl SchemaModel {
 
     /// The same model, but each item asks for the storage ID that `assign` returns for it.
     #[must_use]
+    #[doc(hidden)]
     pub fn with_storage_ids(
         &self,
         mut assign: impl FnMut(&Item<'_>) -> Option<StorageId>,

@@ -5,56 +5,52 @@
 //! storage IDs and encodings, and a [`SchemaBundle`] of all recorded schemas.
 #![deny(clippy::indexing_slicing)]
 
-mod bundle;
-mod comparison;
-mod compress;
-mod differences;
+pub(crate) mod bundle;
+pub(crate) mod comparison;
+pub(crate) mod compress;
+pub(crate) mod differences;
 mod encodings;
-mod error;
-mod item;
+pub(crate) mod error;
+pub(crate) mod item;
 mod model;
 mod names;
-mod opening;
-mod recorded_schemas;
-mod resolved;
+pub(crate) mod opening;
+pub(crate) mod recorded_schemas;
+pub(crate) mod resolved;
 mod schema_id;
-mod tables;
+pub(crate) mod tables;
 mod unnumbered;
-mod usable;
+pub(crate) mod usable;
 mod used_by_process;
 mod validate;
-mod xml;
+pub(crate) mod xml;
 
-pub use bundle::{BundleItem, Occurrence, ResolvedPart, SchemaBundle};
-pub use comparison::{
-    FieldDifference, FieldEffect, IndexDifference, IndexEffect, Narrowed, SchemaComparison,
-    TypeDifference, TypeEffect,
+pub use crate::layout::{SchemaIndex, TABLES_SPAN};
+pub(crate) use bundle::{BundleItem, Occurrence, ResolvedPart, SchemaBundle};
+pub(crate) use comparison::{
+    FieldEffect, IndexEffect, SchemaComparison, TypeDifference, TypeEffect,
 };
-pub use compress::{InflateError, deflate, inflate};
-pub use differences::{Difference, Differences};
+pub(crate) use differences::Difference;
 pub use encodings::UnknownEncodings;
-pub use error::{Problem, Problems, Result, SchemaError};
-pub use item::{Item, Part};
+pub(crate) use error::Result;
+pub use error::{Problems, SchemaError};
 pub use model::{
     CompositeIndex, DeleteAction, ELEMENT, Field, FieldKind, KEY, ObjectType, Reference,
     SchemaModel, Simple, SimpleKind, SubField, VALUE,
 };
 pub use names::{identifier_can_be_stored, is_enum_identifier, is_name};
-pub(crate) use opening::{AsOf, open_schema_at, with_schemas, without_schema};
-pub use opening::{
-    DatabaseState, OpenedSchema, SchemaConfig, SchemaRemoval, add_schema, add_schemas, open_schema,
-    read_schemas, remove_schema,
+pub use opening::SchemaRemoval;
+pub(crate) use opening::{
+    AsOf, DatabaseState, SchemaConfig, open_schema, open_schema_at, with_schemas, without_schema,
 };
-pub use recorded_schemas::{RecordedSchema, RecordedSchemas};
-pub use resolved::{
-    Parent, ReferenceInfo, ResolvedField, ResolvedIndex, ResolvedKind, ResolvedSimple,
-    ResolvedType, Schema, SubFieldRole,
+pub(crate) use resolved::{
+    ReferenceInfo, ResolvedIndex, ResolvedKind, ResolvedSimple, SubFieldRole,
 };
+pub use resolved::{ResolvedField, ResolvedType, Schema};
 pub use schema_id::{ItemKind, ParseSchemaIdError, SchemaId};
-pub use tables::SchemaTables;
-pub(crate) use tables::{Change, Stored};
+pub(crate) use tables::{Change, SchemaTables, Stored};
 pub(crate) use unnumbered::{changes_unnumbered, unnumbered};
-pub use usable::{UsableSchemas, read_usable_schemas};
+pub(crate) use usable::{UsableSchemas, read_usable_schemas};
 pub(crate) use used_by_process::UsedByProcess;
+pub use xml::XmlForm;
 pub(crate) use xml::read_schema;
-pub use xml::{MAX_XML_BYTES, XmlForm};

@@ -49,6 +49,7 @@ pub struct ResolvedType {
     /// Its storage ID.
     pub storage_id: StorageId,
     /// The storage ID in the form it has in keys. The object IDs of the type start with it.
+    #[doc(hidden)]
     pub key: StorageIdKey,
     /// Its schema ID.
     pub schema_id: SchemaId,
@@ -59,6 +60,7 @@ pub struct ResolvedType {
     /// The fields in name order.
     pub fields: Vec<Arc<ResolvedField>>,
     /// The composite indexes in name order.
+    #[doc(hidden)]
     pub indexes: Vec<Arc<ResolvedIndex>>,
     pub(super) by_storage_id: Vec<(StorageId, usize)>,
 }
@@ -71,6 +73,7 @@ impl ResolvedType {
 
     /// The position of the field with that storage ID in the list of fields. Sub-fields are not
     /// found.
+    #[doc(hidden)]
     pub fn field_position(&self, id: StorageId) -> Option<usize> {
         let at = self.by_storage_id.binary_search_by_key(&id, |&(id, _)| id).ok()?;
         self.by_storage_id.get(at).map(|&(_, position)| position)
@@ -100,11 +103,13 @@ impl ResolvedType {
     }
 
     /// The composite index with that name.
+    #[doc(hidden)]
     pub fn index(&self, name: &str) -> Option<&Arc<ResolvedIndex>> {
         find_by_name(&self.indexes, name, |i| &i.name)
     }
 
     /// The composite indexes that a field is part of.
+    #[doc(hidden)]
     pub fn indexes_of(&self, field: &ResolvedField) -> impl Iterator<Item = &Arc<ResolvedIndex>> {
         field.indexes.iter().filter_map(|&at| self.indexes.get(at))
     }
@@ -129,14 +134,18 @@ pub struct ResolvedField {
     pub storage_id: StorageId,
     /// The storage ID in the form it has in keys. It comes after the object ID in the keys of the
     /// field, and first in the keys of its index.
+    #[doc(hidden)]
     pub key: StorageIdKey,
     /// Its schema ID. Fields with the same schema ID have the same storage ID, kind and encoding.
     pub schema_id: SchemaId,
     /// For a sub-field, the field it is part of.
+    #[doc(hidden)]
     pub parent: Option<Parent>,
     /// The composite indexes it is part of, as positions in the type's list.
+    #[doc(hidden)]
     pub indexes: Vec<usize>,
     /// What it holds.
+    #[doc(hidden)]
     pub kind: ResolvedKind,
     /// Whether few pairs lie between the object's own pair and the one of this field, whatever the
     /// object holds.
@@ -145,11 +154,17 @@ pub struct ResolvedField {
 
 impl ResolvedField {
     /// The value of a field or sub-field of a simple kind.
+    #[doc(hidden)]
     pub fn simple(&self) -> Option<&ResolvedSimple> {
         match &self.kind {
             ResolvedKind::Simple(simple) => Some(simple),
             _ => None,
         }
+    }
+
+    /// The encoding of its values; `None` for a counter or a collection, whose sub-fields have one.
+    pub fn encoding(&self) -> Option<&Arc<dyn Encoding>> {
+        self.simple().map(|simple| &simple.encoding)
     }
 
     /// The sub-fields in name order.
@@ -259,6 +274,7 @@ pub struct ResolvedSimple {
     /// default value, and for an encoding that is not registered.
     pub default: Option<Box<[u8]>>,
     /// The options of a reference.
+    #[doc(hidden)]
     pub reference: Option<ReferenceInfo>,
     /// The identifiers of an enum or enum array.
     pub identifiers: Option<Arc<[String]>>,
@@ -310,6 +326,7 @@ pub struct ResolvedIndex {
     /// Its storage ID.
     pub storage_id: StorageId,
     /// The storage ID in the form it has in keys. The keys of the index start with it.
+    #[doc(hidden)]
     pub key: StorageIdKey,
     /// Its schema ID.
     pub schema_id: SchemaId,

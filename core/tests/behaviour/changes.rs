@@ -338,7 +338,7 @@ const HARMLESS: [(&str, &str); 5] = [
 ];
 
 /// The public methods of these types, as `Type::method`. The methods of their
-/// [`Encoded`](permazen::object::Encoded) are named `Type::encoded().method`.
+/// [`Encoded`](permazen::__internal::object::Encoded) are named `Type::encoded().method`.
 pub(crate) fn public_methods(types: &[&'static str]) -> BTreeSet<String> {
     let mut folders = vec![Path::new(env!("CARGO_MANIFEST_DIR")).join("src/object")];
     let mut files = Vec::new();

@@ -103,7 +103,7 @@ fn positions_no_list_has_are_not_looked_for() {
     world.raw("0a1111111111111116fe7fffffff", Some("6100"));
     let tx = world.foo();
     let list = tx.list_view(foo_id(1), "list", Migrate::No).unwrap();
-    for position in [permazen::object::MAX_LIST_LEN, u32::MAX] {
+    for position in [permazen::__internal::object::MAX_LIST_LEN, u32::MAX] {
         assert_eq!(list.get(position).unwrap(), None);
         assert!(list.set(position, &text("z")).is_err());
         assert!(list.remove(position).is_err());

@@ -4,13 +4,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use permazen::__internal::object::DeletionStep;
 use permazen::ObjId;
 use permazen::encoding::Value;
 use permazen::kv::lmdb::LmdbStore;
 use permazen::kv::memory::MemoryStore;
 use permazen::kv::optimistic::OptimisticDatabase;
 use permazen::kv::{Durability, KeySpan, KvDatabase, KvDatabaseExt};
-use permazen::object::{DeletionStep, Error, Migrate, Transaction};
+use permazen::object::{Error, Migrate, Transaction};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 

@@ -2,9 +2,10 @@
 
 use std::sync::{Arc, Mutex};
 
+use permazen::__internal::object::DeletionStep;
 use permazen::ObjId;
 use permazen::encoding::Value;
-use permazen::object::{DeletionStep, Error, Migrate, Transaction};
+use permazen::object::{Error, Migrate, Transaction};
 
 use crate::support::*;
 

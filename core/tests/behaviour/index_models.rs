@@ -6,8 +6,8 @@ use std::ops::Bound;
 
 use permazen::ObjId;
 use permazen::encoding::Value;
-use permazen::layout::SchemaIndex;
 use permazen::object::{IndexEntry, IndexView, Migrate, Transaction};
+use permazen::schema::SchemaIndex;
 use permazen::schema::SchemaModel;
 use proptest::prelude::*;
 

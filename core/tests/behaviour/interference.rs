@@ -5,11 +5,12 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use permazen::__internal::object::ListenerSet;
 use permazen::ObjId;
 use permazen::encoding::Value;
 use permazen::object::{
-    CopyOptions, Error, IdMap, ListenerSet, Migrate, MissingTargets, ObjectData, Result,
-    SchemaChange, Transaction,
+    CopyOptions, Error, IdMap, Migrate, MissingTargets, ObjectData, Result, SchemaChange,
+    Transaction,
 };
 use permazen::object_xml::{ObjectXmlReader, ObjectXmlWriter};
 use permazen::schema::SchemaModel;

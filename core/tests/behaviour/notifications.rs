@@ -2,11 +2,10 @@
 
 use std::sync::{Arc, Mutex};
 
+use permazen::__internal::object::ListenerSet;
 use permazen::ObjId;
 use permazen::encoding::Value;
-use permazen::object::{
-    ChangeKind, Error, IdFilter, ListenerSet, Migrate, PathStep, Transaction, Watch,
-};
+use permazen::object::{ChangeKind, Error, IdFilter, Migrate, PathStep, Transaction, Watch};
 use permazen::schema::SchemaModel;
 
 use crate::support::*;
@@ -198,7 +197,7 @@ fn t106_the_same_registration_counts_once() {
     create(&tx, a(1));
     let count = Arc::new(Mutex::new(0));
     let counter = Arc::clone(&count);
-    let listener: permazen::object::FieldListener = Arc::new(move |_, _, _| {
+    let listener: permazen::__internal::object::FieldListener = Arc::new(move |_, _, _| {
         *counter.lock().unwrap() += 1;
         Ok(())
     });

@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
+use permazen::__internal::object::{
+    CreateListener, DeleteListener, FieldListener, ListenerSet, SchemaChangeListener,
+};
 use permazen::ObjId;
 use permazen::encoding::Value;
-use permazen::object::{
-    CreateListener, DeleteListener, Error, FieldListener, IdFilter, ListenerSet, Migrate, PathStep,
-    SchemaChangeListener, Transaction, Watch,
-};
+use permazen::object::{Error, IdFilter, Migrate, PathStep, Transaction, Watch};
 use permazen::schema::SchemaModel;
 
 use crate::support::*;

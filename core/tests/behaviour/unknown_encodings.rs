@@ -328,7 +328,8 @@ fn a_detached_transaction_carries_them_too() {
 
 #[test]
 fn nothing_is_converted_to_or_from_an_unknown_encoding() {
-    use permazen::encoding::{Encoding, UnknownEncoding};
+    use permazen::__internal::encoding::UnknownEncoding;
+    use permazen::encoding::Encoding;
     let unknown = UnknownEncoding::new(money());
     let other = UnknownEncoding::new(EncodingId::new("urn:example:other").unwrap());
     let int = EncodingRegistry::new().find_alias("int").unwrap().unwrap();

@@ -2,13 +2,12 @@
 
 use std::sync::Arc;
 
+use permazen::__internal::object_xml::GeneratedIds;
 use permazen::encoding::Value;
 use permazen::kv::memory::MemoryStore;
 use permazen::kv::{Direction, KeySpan, KvDatabase, KvRead, TxOptions};
 use permazen::object::{Database, Migrate, Transaction, TransactionConfig};
-use permazen::object_xml::{
-    GeneratedIds, Imported, ObjectXmlError, ObjectXmlReader, ObjectXmlWriter,
-};
+use permazen::object_xml::{Imported, ObjectXmlError, ObjectXmlReader, ObjectXmlWriter};
 use permazen::schema::SchemaModel;
 use proptest::prelude::*;
 

@@ -3,6 +3,7 @@
 use std::sync::{Arc, Barrier};
 use std::thread;
 
+use permazen::__internal::schema::read_schemas;
 use permazen::kv::counting::CountingStore;
 use permazen::kv::fault::FaultStore;
 use permazen::kv::memory::MemoryStore;
@@ -10,7 +11,7 @@ use permazen::kv::optimistic::OptimisticDatabase;
 use permazen::kv::{KvDatabase, KvError, TxOptions};
 use permazen::model::Model;
 use permazen::object::{self, Database, TransactionConfig};
-use permazen::schema::{ObjectType, SchemaError, SchemaModel, SchemaRemoval, read_schemas};
+use permazen::schema::{ObjectType, SchemaError, SchemaModel, SchemaRemoval};
 use permazen::{Permazen, PermazenObject};
 
 mod one {

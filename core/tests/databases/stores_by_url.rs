@@ -4,9 +4,10 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
+use permazen::__internal::open::XmlDump;
 use permazen::kv::copy::Watch;
 use permazen::kv::{KvDatabase, KvError, KvRead, KvWrite, TxOptions};
-use permazen::open::{OpenError, Opening, StoreKind, XmlDump};
+use permazen::open::{OpenError, Opening, StoreKind};
 use tempfile::TempDir;
 
 const DUMP: &str = "<entries><entry><key>01</key><value>02</value></entry></entries>";

@@ -2,9 +2,8 @@
 
 use std::sync::Arc;
 
-use permazen::encoding::{
-    Encoding, EncodingRegistry, EnumArrayEncoding, EnumEncoding, ReferenceEncoding,
-};
+use permazen::__internal::encoding::{EnumArrayEncoding, EnumEncoding, ReferenceEncoding};
+use permazen::encoding::{Encoding, EncodingRegistry};
 
 /// Every built-in encoding, arrays of one and two dimensions, and encodings that schemas build.
 pub(crate) fn all_encodings() -> Vec<Arc<dyn Encoding>> {

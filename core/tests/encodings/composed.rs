@@ -3,10 +3,12 @@
 
 use std::sync::Arc;
 
+use permazen::__internal::encoding::{
+    EnumArrayEncoding, EnumEncoding, NullSafe, ObjIdEncoding, ReferenceEncoding, StringEncoding,
+    TupleEncoding, TypedEncoding, UnsignedIntEncoding,
+};
 use permazen::encoding::{
-    Encoding, EncodingId, EncodingRegistry, EnumArrayEncoding, EnumEncoding, EnumValue, JavaChar,
-    NullSafe, ObjIdEncoding, Reader, ReferenceEncoding, StringEncoding, TupleEncoding,
-    TypedEncoding, UnsignedIntEncoding, Value,
+    Encoding, EncodingId, EncodingRegistry, EnumValue, JavaChar, Reader, Value,
 };
 use permazen::{ObjId, ObjIdGenerator, StorageId};
 use proptest::collection::vec;

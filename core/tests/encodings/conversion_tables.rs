@@ -6,7 +6,8 @@ use std::fmt::Write;
 use std::path::Path;
 use std::sync::Arc;
 
-use permazen::encoding::{Conversion, Encoding, Exactness};
+use permazen::__internal::encoding::{Conversion, Exactness};
+use permazen::encoding::Encoding;
 
 use super::samples::find;
 

@@ -3,12 +3,13 @@
 use std::collections::BTreeSet;
 use std::sync::{Arc, LazyLock};
 
-use permazen::encoding::time::Date;
-use permazen::encoding::{
-    Conversion, Encoding, EncodingKind, EnumArrayEncoding, EnumEncoding, Exactness, FieldType,
-    Inexact, JavaChar, Value,
+use permazen::__internal::encoding::UnknownEncoding;
+use permazen::__internal::encoding::{
+    Conversion, EncodingKind, EnumArrayEncoding, EnumEncoding, Exactness, Inexact,
 };
-use permazen::encoding::{EncodingId, UnknownEncoding};
+use permazen::encoding::EncodingId;
+use permazen::encoding::time::Date;
+use permazen::encoding::{Encoding, FieldType, JavaChar, Value};
 use proptest::collection::vec;
 use proptest::prelude::*;
 

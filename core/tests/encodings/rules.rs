@@ -3,14 +3,16 @@
 use std::net::{IpAddr, Ipv6Addr};
 use std::sync::Arc;
 
+use permazen::__internal::encoding::{
+    EnumArrayEncoding, EnumEncoding, ReferenceEncoding, TupleEncoding, TypedEncoding,
+    UnknownEncoding, UnsignedIntEncoding,
+};
 use permazen::encoding::number::{BigDecimal, BigInteger};
 use permazen::encoding::textual::{InternetAddress, Pattern};
 use permazen::encoding::time::{Instant, ZoneId};
 use permazen::encoding::{
-    Encodable, Encoding, EncodingError, EncodingId, EncodingRegistry, EnumArrayEncoding,
-    EnumEncoding, EnumValue, FieldType, JavaChar, JavaString, Reader, ReferenceEncoding, Result,
-    TupleEncoding, TypedEncoding, UnknownEncoding, UnsignedIntEncoding, Uuid, Value, Void, string,
-    uint,
+    Encodable, Encoding, EncodingError, EncodingId, EncodingRegistry, EnumValue, FieldType,
+    JavaChar, JavaString, Reader, Result, Uuid, Value, Void, string, uint,
 };
 use permazen::{ObjId, ObjIdGenerator, StorageId};
 

@@ -3,11 +3,12 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use permazen::encoding::time::Date;
-use permazen::encoding::{
-    Encoding, EncodingKind, EncodingRegistry, EnumArrayEncoding, EnumEncoding, JavaChar,
-    JavaString, NullSafe, Primitive, ReferenceEncoding, StringEncoding, Value, ids,
+use permazen::__internal::encoding::{
+    EncodingKind, EnumArrayEncoding, EnumEncoding, NullSafe, Primitive, ReferenceEncoding,
+    StringEncoding,
 };
+use permazen::encoding::time::Date;
+use permazen::encoding::{Encoding, EncodingRegistry, JavaChar, JavaString, Value, ids};
 use permazen::{ObjId, StorageId};
 
 /// Texts. Each encoding reads those that are texts of its values.

@@ -3,15 +3,15 @@
 
 use std::sync::Arc;
 
-use permazen::describe_key::{Lines, line, pieces};
+use permazen::__internal::describe_key::{Lines, line, pieces};
+use permazen::__internal::schema::{
+    DatabaseState, SchemaBundle, SchemaConfig, open_schema, read_usable_schemas,
+};
 use permazen::encoding::EncodingRegistry;
 use permazen::kv::key::parse_hex;
 use permazen::kv::memory::MemoryStore;
 use permazen::kv::{Hex, KvDatabase, KvRead, KvTransaction, KvWrite, TxOptions};
-use permazen::schema::{
-    DatabaseState, ItemKind, SchemaBundle, SchemaConfig, SchemaId, SchemaModel, SchemaRemoval,
-    open_schema, read_usable_schemas,
-};
+use permazen::schema::{ItemKind, SchemaId, SchemaModel, SchemaRemoval};
 
 use crate::support::{reference, schemas_of};
 
@@ -274,7 +274,7 @@ fn damaged_schemas_are_left_out() {
     }
     assert_eq!(described(&schemas_of(&*tx), "100000000000000111").len(), 3);
     // Storage IDs that are lost are those that the schema asks for.
-    tx.remove_span(permazen::layout::STORAGE_ID_TABLE_SPAN).unwrap();
+    tx.remove_span(permazen::__internal::layout::STORAGE_ID_TABLE_SPAN).unwrap();
     assert_eq!(described(&schemas_of(&*tx), "100000000000000111").len(), 3);
 }
 
@@ -324,7 +324,10 @@ fn names_and_values_are_escaped() {
     assert!(shown.contains("P\\u{9b}31m") && shown.contains("a\\u{202e}b"), "{shown}");
     let line = line(&key, &schemas, None).unwrap();
     for text in [&shown, &line] {
-        assert!(!text.contains(|c| c != '\n' && permazen::escape::needs_escape(c)), "{text}");
+        assert!(
+            !text.contains(|c| c != '\n' && permazen::__internal::escape::needs_escape(c)),
+            "{text}"
+        );
     }
     let mut key = vec![0x11];
     permazen::encoding::string::write_units([0x61, 0xd800, 0x62], &mut key);
@@ -346,7 +349,9 @@ fn encodings_that_are_not_registered() {
     assert_eq!(model.schema_id().kind(), ItemKind::Schema);
     tx.put(
         &[0, 1, 1],
-        &permazen::schema::deflate(model.to_xml(permazen::schema::XmlForm::STORED).as_bytes()),
+        &permazen::__internal::schema::deflate(
+            model.to_xml(permazen::schema::XmlForm::STORED).as_bytes(),
+        ),
     )
     .unwrap();
     let schemas = schemas_of(&*tx);

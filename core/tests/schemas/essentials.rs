@@ -2,17 +2,21 @@
 
 use std::sync::Arc;
 
+use permazen::__internal::layout;
+use permazen::__internal::schema::SchemaComparison;
+use permazen::__internal::schema::{
+    DatabaseState, FieldEffect, IndexEffect, InflateError, SchemaConfig, SchemaTables, TypeEffect,
+    add_schema, deflate, inflate, open_schema, remove_schema,
+};
+use permazen::StorageId;
 use permazen::encoding::{EncodingId, EncodingRegistry};
 use permazen::kv::counting::CountingStore;
 use permazen::kv::memory::MemoryStore;
 use permazen::kv::{KvDatabase, KvRead, KvTransaction, TxOptions};
 use permazen::schema::{
-    CompositeIndex, DatabaseState, DeleteAction, Field, FieldEffect, IndexEffect, InflateError,
-    ObjectType, SchemaComparison, SchemaConfig, SchemaError, SchemaModel, SchemaRemoval,
-    SchemaTables, Simple, TypeEffect, UnknownEncodings, add_schema, deflate, inflate, open_schema,
-    remove_schema,
+    CompositeIndex, DeleteAction, Field, ObjectType, SchemaError, SchemaModel, SchemaRemoval,
+    Simple, UnknownEncodings,
 };
-use permazen::{StorageId, layout};
 
 fn int() -> Simple {
     Simple::of(EncodingId::builtin("int").unwrap())

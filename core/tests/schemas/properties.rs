@@ -2,15 +2,19 @@
 
 use std::sync::Arc;
 
+use permazen::__internal::layout;
+use permazen::__internal::schema::SchemaComparison;
+use permazen::__internal::schema::{
+    DatabaseState, RecordedSchemas, SchemaConfig, SchemaTables, add_schema, deflate, inflate,
+    open_schema, remove_schema,
+};
+use permazen::StorageId;
 use permazen::encoding::{EncodingId, EncodingRegistry};
 use permazen::kv::memory::MemoryStore;
 use permazen::kv::{KvDatabase, TxOptions};
 use permazen::schema::{
-    DatabaseState, DeleteAction, Field, ObjectType, RecordedSchemas, SchemaComparison,
-    SchemaConfig, SchemaModel, SchemaRemoval, SchemaTables, Simple, SubField, XmlForm, add_schema,
-    deflate, inflate, open_schema, remove_schema,
+    DeleteAction, Field, ObjectType, SchemaModel, SchemaRemoval, Simple, SubField, XmlForm,
 };
-use permazen::{StorageId, layout};
 use proptest::prelude::*;
 
 fn name() -> impl Strategy<Value = String> {

@@ -2,10 +2,10 @@
 
 use std::ops::ControlFlow;
 
+use permazen::__internal::schema::SchemaBundle;
+use permazen::__internal::sizes::{Size, Sizes, sizes};
 use permazen::kv::counting::CountingStore;
 use permazen::kv::{Direction, KeySpan, KvDatabase, KvRead, KvWrite, TxOptions};
-use permazen::schema::SchemaBundle;
-use permazen::sizes::{Size, Sizes, sizes};
 use proptest::prelude::*;
 
 use crate::support::{reference, schemas_of};
@@ -49,7 +49,7 @@ fn assert_is_naive(kv: &dyn KvRead, schemas: &SchemaBundle) {
     let sizes = counted(kv, schemas);
     assert_eq!(all(&sizes.total), naive(kv, |_| true));
     let meta = &sizes.meta_data;
-    let version = permazen::layout::FORMAT_VERSION_KEY;
+    let version = permazen::__internal::layout::FORMAT_VERSION_KEY;
     assert_eq!(all(&meta.format_version), naive(kv, |key| key == version));
     for (size, table) in [
         (&meta.schema_table, 1),

@@ -3,10 +3,10 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use permazen::__internal::schema::{SchemaBundle, read_usable_schemas};
 use permazen::encoding::EncodingRegistry;
 use permazen::kv::memory::MemoryStore;
 use permazen::kv::{KvDatabase, KvRead, TxOptions, xml};
-use permazen::schema::{SchemaBundle, read_usable_schemas};
 
 /// The small reference database.
 pub(crate) fn reference() -> MemoryStore {

@@ -406,7 +406,8 @@ fn references_to_a_type_no_longer_allowed_keep_an_object_where_it_is() {
 /// A program keeps its listeners while a newer one records its schema and writes.
 #[test]
 fn kept_listeners_are_called_after_a_newer_program_has_written() {
-    use permazen::object::{FieldListener, ListenerSet, Watch};
+    use permazen::__internal::object::{FieldListener, ListenerSet};
+    use permazen::object::Watch;
     use std::sync::atomic::{AtomicUsize, Ordering};
     let store = store();
     let db = open::<old::Item>(&store);

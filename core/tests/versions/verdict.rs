@@ -3,9 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use permazen::__internal::model::ObjectCount;
 use permazen::kv::memory::MemoryStore;
 use permazen::kv::{KvDatabase, TxOptions};
-use permazen::model::{EnumType, EvolutionReport, FieldVerdict, Model, ObjectCount};
+use permazen::model::{EnumType, EvolutionReport, FieldVerdict, Model};
 use permazen::{
     Any, Counter, Error, Evolution, OldValues, Permazen, PermazenEnum, PermazenObject, Ref, Result,
 };

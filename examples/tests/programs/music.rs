@@ -384,7 +384,8 @@ fn environment(pairs: &[(&[u8], &[u8])]) -> TempDir {
 fn the_example_refuses_foreign_and_newer_databases() {
     let foreign = refused(environment(&[(b"a", b"b")]).path());
     assert!(foreign.contains("no Permazen database"), "{foreign}");
-    let newer = refused(environment(&[(permazen::layout::FORMAT_VERSION_KEY, &[2])]).path());
+    let newer =
+        refused(environment(&[(permazen::__internal::layout::FORMAT_VERSION_KEY, &[2])]).path());
     assert!(newer.contains("format version 2"), "{newer}");
 }
 

@@ -1,11 +1,13 @@
 //! Findings about index entries. They are the same whether all entries are merged with the entries
 //! that the objects require, or each entry is read by itself.
 
+use permazen::__internal::layout::{IndexPart, each_index_part, field_key, index_key, prefix_end};
+use permazen::__internal::schema::SchemaBundle;
 use permazen::ObjId;
 use permazen::encoding::{Reader, uint};
 use permazen::kv::KvRead;
-use permazen::layout::{IndexPart, SchemaIndex, each_index_part, field_key, index_key, prefix_end};
-use permazen::schema::{ResolvedField, Schema, SchemaBundle};
+use permazen::schema::SchemaIndex;
+use permazen::schema::{ResolvedField, Schema};
 
 use crate::objects::info::Meta;
 use crate::objects::known::Known;

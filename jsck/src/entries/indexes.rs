@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use permazen::__internal::layout::{OBJECT_SCHEMA_INDEX_END, OBJECT_SCHEMA_INDEX_SPAN};
 use permazen::StorageId;
 use permazen::kv::{KeySpan, KvRead};
-use permazen::layout::{OBJECT_SCHEMA_INDEX_END, OBJECT_SCHEMA_INDEX_SPAN};
 
 use crate::entries::entry_findings::{Judge, Kind};
 use crate::entries::fingerprint::{Differences, Fingerprint};

@@ -3,9 +3,13 @@
 
 use std::io;
 
+use permazen::__internal::layout::{
+    content_key, field_key, object_schema_key, parse_list_position,
+};
+use permazen::__internal::schema::ResolvedKind;
+use permazen::__internal::schema::SubFieldRole;
 use permazen::ObjId;
-use permazen::layout::{content_key, field_key, object_schema_key, parse_list_position};
-use permazen::schema::{ResolvedField, ResolvedKind, ResolvedType, SubFieldRole};
+use permazen::schema::{ResolvedField, ResolvedType};
 
 use crate::Progress;
 use crate::entries::entry_findings::{Judge, Kind};

@@ -2,11 +2,16 @@
 
 use std::borrow::Cow;
 
+use permazen::__internal::encoding::EncodingKind;
+use permazen::__internal::layout::{
+    append_index_key, content_key, index_key, list_position, prefix_end,
+};
+use permazen::__internal::schema::ResolvedSimple;
+use permazen::__internal::schema::SchemaBundle;
 use permazen::ObjId;
-use permazen::encoding::{EncodingKind, Reader, uint};
+use permazen::encoding::{Reader, uint};
 use permazen::kv::KvRead;
-use permazen::layout::{append_index_key, content_key, index_key, list_position, prefix_end};
-use permazen::schema::{ResolvedField, ResolvedSimple, ResolvedType, SchemaBundle};
+use permazen::schema::{ResolvedField, ResolvedType};
 
 use crate::entries::required::RequiredEntries;
 use crate::objects::known::Known;

@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
+use permazen::__internal::schema::SchemaBundle;
 use permazen::StorageId;
 use permazen::encoding::{Reader, uint};
-use permazen::layout::SchemaIndex;
-use permazen::schema::{ResolvedType, SchemaBundle};
+use permazen::schema::ResolvedType;
+use permazen::schema::SchemaIndex;
 
 /// Reads the meta-data of the objects of one type. Remembers the last value, because most objects
 /// of a type are of the same schema.

@@ -7,8 +7,8 @@
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use permazen::__internal::schema::SchemaBundle;
 use permazen::kv::KvRead;
-use permazen::schema::SchemaBundle;
 use permazen::{ObjId, StorageId};
 
 use crate::objects::info::{Meta, MetaReader};

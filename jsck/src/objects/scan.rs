@@ -2,12 +2,15 @@
 
 use std::collections::BTreeSet;
 
-use permazen::kv::{KeySpan, KvRead};
-use permazen::layout::{
-    SchemaIndex, StorageIdKey, append_index_key, append_object_schema_key, object_info,
-    object_schema_key, split_field_key,
+use permazen::__internal::layout::{
+    StorageIdKey, append_index_key, append_object_schema_key, object_info, object_schema_key,
+    split_field_key,
 };
-use permazen::schema::{ResolvedField, ResolvedKind, ResolvedType, SchemaBundle};
+use permazen::__internal::schema::ResolvedKind;
+use permazen::__internal::schema::SchemaBundle;
+use permazen::kv::{KeySpan, KvRead};
+use permazen::schema::SchemaIndex;
+use permazen::schema::{ResolvedField, ResolvedType};
 use permazen::{ObjId, StorageId};
 
 use crate::entries::required::RequiredEntries;

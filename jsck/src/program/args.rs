@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 
 use crate::{Options, RepairScope};
 use clap::ValueEnum;
-use permazen::layout::SchemaIndex;
 use permazen::open::StoreKind;
+use permazen::schema::SchemaIndex;
 use permazen::schema::{SchemaId, SchemaModel};
 use permazen::{ObjId, StorageId};
 

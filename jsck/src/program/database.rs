@@ -8,10 +8,11 @@ use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use permazen::__internal::open::XmlDump;
 use permazen::kv::{
     KeySpan, KvDatabase, KvError, KvRead, KvTransaction, TxOptions, Warning, WarningKind, xml,
 };
-use permazen::open::{OpenError, OpenStore, Opening, StoreKind, XmlDump};
+use permazen::open::{OpenError, OpenStore, Opening, StoreKind};
 
 use super::args::Kind;
 use super::files;

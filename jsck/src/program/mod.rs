@@ -23,7 +23,7 @@ mod undo;
 use std::io::Write;
 use std::path::Path;
 
-use permazen::escape::password_in;
+use permazen::__internal::escape::password_in;
 use permazen::kv::KvError;
 use permazen::open::OpenError;
 

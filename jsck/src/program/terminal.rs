@@ -9,8 +9,8 @@ use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::thread;
 use std::time::Duration;
 
-pub(super) use permazen::escape::path_text;
-use permazen::escape::{Escaping, needs_escape};
+pub(super) use permazen::__internal::escape::path_text;
+use permazen::__internal::escape::{Escaping, needs_escape};
 use serde::Serialize;
 use serde_json::ser::{Formatter, Serializer};
 

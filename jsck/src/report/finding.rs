@@ -2,8 +2,9 @@
 
 use std::fmt::{self, Write};
 
-use permazen::layout::OBJECT_SCHEMA_INDEX_SPAN;
-use permazen::{ObjId, escape::Escaping, kv};
+use permazen::__internal::escape::Escaping;
+use permazen::__internal::layout::OBJECT_SCHEMA_INDEX_SPAN;
+use permazen::{ObjId, kv};
 
 use crate::RepairScope;
 

@@ -4,9 +4,9 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use permazen::describe_key;
+use permazen::__internal::describe_key;
+use permazen::__internal::schema::SchemaBundle;
 use permazen::kv::KvRead;
-use permazen::schema::SchemaBundle;
 
 use crate::objects::info::Meta;
 use crate::report::changes::Changes;

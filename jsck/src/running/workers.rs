@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
+use permazen::__internal::schema::SchemaBundle;
 use permazen::kv::{Direction, KeySpan, KvDatabase, KvRead, KvTransaction, TxOptions};
-use permazen::schema::SchemaBundle;
 
 use crate::report::finding::Finding;
 use crate::report::output::{Checked, Halt, Output};

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use permazen::__internal::layout::FORMAT_VERSION_KEY;
 use permazen::StorageId;
 use permazen::kv::{Direction, KeySpan, KvRead};
-use permazen::layout::FORMAT_VERSION_KEY;
 
 use crate::report::finding::{Class, Finding};
 use crate::report::output::{Checked, Output};

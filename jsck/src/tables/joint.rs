@@ -2,13 +2,15 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use permazen::encoding::{Reader, uint};
-use permazen::kv::{Direction, KeySpan, KvRead};
-use permazen::layout::{
-    OBJECT_SCHEMA_INDEX_SPAN, SchemaIndex, prefix_end, schema_table_key, split_object_schema,
+use permazen::__internal::layout::{
+    OBJECT_SCHEMA_INDEX_SPAN, prefix_end, schema_table_key, split_object_schema,
     storage_id_table_key,
 };
-use permazen::schema::{SchemaBundle, SchemaId, UnknownEncodings};
+use permazen::__internal::schema::SchemaBundle;
+use permazen::encoding::{Reader, uint};
+use permazen::kv::{Direction, KeySpan, KvRead};
+use permazen::schema::SchemaIndex;
+use permazen::schema::{SchemaId, UnknownEncodings};
 use permazen::{ObjId, StorageId};
 
 use crate::Options;

@@ -2,16 +2,16 @@
 
 use std::collections::BTreeMap;
 
+use permazen::__internal::layout::{
+    FORMAT_VERSION, FORMAT_VERSION_KEY, LEDGER_KEY, LOADING, SCHEMA_TABLE_SPAN,
+    STORAGE_ID_TABLE_SPAN, is_ledger, schema_table_key, storage_id_table_key,
+};
+use permazen::__internal::schema::{InflateError, SchemaTables, deflate, inflate};
 use permazen::StorageId;
 use permazen::encoding::{Reader, string, uint};
 use permazen::kv::{Direction, KvRead};
-use permazen::layout::{
-    FORMAT_VERSION, FORMAT_VERSION_KEY, LEDGER_KEY, LOADING, SCHEMA_TABLE_SPAN,
-    STORAGE_ID_TABLE_SPAN, SchemaIndex, is_ledger, schema_table_key, storage_id_table_key,
-};
-use permazen::schema::{
-    InflateError, SchemaId, SchemaModel, SchemaTables, XmlForm, deflate, inflate,
-};
+use permazen::schema::SchemaIndex;
+use permazen::schema::{SchemaId, SchemaModel, XmlForm};
 
 use crate::report::finding::{Class, Finding};
 use crate::report::output::{Checked, Output};

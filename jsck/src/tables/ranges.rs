@@ -3,10 +3,13 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use permazen::__internal::encoding::EncodingKind;
+use permazen::__internal::layout::StorageIdKey;
+use permazen::__internal::schema::ResolvedKind;
+use permazen::__internal::schema::{SchemaBundle, SubFieldRole};
 use permazen::StorageId;
-use permazen::encoding::{Encoding, EncodingKind};
-use permazen::layout::StorageIdKey;
-use permazen::schema::{ResolvedField, ResolvedKind, ResolvedType, SchemaBundle, SubFieldRole};
+use permazen::encoding::Encoding;
+use permazen::schema::{ResolvedField, ResolvedType};
 
 /// What is stored under a storage ID.
 #[derive(Debug)]

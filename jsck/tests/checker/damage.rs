@@ -5,10 +5,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use flate2::read::GzDecoder;
+use permazen::__internal::schema::{deflate, inflate};
 use permazen::kv::memory::MemoryStore;
 use permazen::kv::{Direction, KeySpan, KvDatabase, KvRead, KvTransaction, TxOptions, xml};
-use permazen::layout::SchemaIndex;
-use permazen::schema::{deflate, inflate};
+use permazen::schema::SchemaIndex;
 use permazen_jsck::{Class, Options, RepairReport, RepairScope, check, repair};
 
 use crate::support::{bytes, change, data};

@@ -146,7 +146,7 @@ fn an_open_xml_dump_is_opened_again_and_a_store_in_memory_is_not() {
     assert_eq!(run(&host, Subject::Named(dump.as_os_str()), &[]).0, 0);
     let memory = permazen::open("memory:").unwrap();
     let mut tx = memory.begin(&TxOptions::writing()).unwrap();
-    tx.put(permazen::layout::FORMAT_VERSION_KEY, &[1]).unwrap();
+    tx.put(permazen::__internal::layout::FORMAT_VERSION_KEY, &[1]).unwrap();
     tx.commit().unwrap();
     let (code, report) = run(&host, Subject::Open(&memory), &[]);
     assert!(
@@ -197,16 +197,16 @@ fn the_encodings_are_those_of_the_host() {
     let registry = Arc::new(EncodingRegistry::new());
     registry.add::<Letter>().unwrap();
     let mut tx = store.begin(&TxOptions::writing()).unwrap();
-    let state = permazen::schema::DatabaseState::new(Arc::clone(&registry));
-    let config = permazen::schema::SchemaConfig::new(model).unwrap();
-    let opened = permazen::schema::open_schema(&mut *tx, &state, &config).unwrap();
+    let state = permazen::__internal::schema::DatabaseState::new(Arc::clone(&registry));
+    let config = permazen::__internal::schema::SchemaConfig::new(model).unwrap();
+    let opened = permazen::__internal::schema::open_schema(&mut *tx, &state, &config).unwrap();
     let object_type = opened.schema.object_type("T").unwrap();
     let id = permazen::ObjId::min(object_type.storage_id);
     let index = opened.schema.index;
-    tx.put(id.as_bytes(), &permazen::layout::object_info(index)).unwrap();
-    tx.put(&permazen::layout::object_schema_key(index, id), &[]).unwrap();
+    tx.put(id.as_bytes(), &permazen::__internal::layout::object_info(index)).unwrap();
+    tx.put(&permazen::__internal::layout::object_schema_key(index, id), &[]).unwrap();
     let field = object_type.field("letter").unwrap().storage_id;
-    tx.put(&permazen::layout::content_key(id, field, &[]), b"?").unwrap();
+    tx.put(&permazen::__internal::layout::content_key(id, field, &[]), b"?").unwrap();
     tx.commit().unwrap();
     // Without the encoding, the value cannot be judged.
     let (_, report) = run(&Shell::default(), Subject::Open(&store), &[]);

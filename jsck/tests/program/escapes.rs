@@ -5,8 +5,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use permazen::__internal::escape::{Escaping, needs_escape};
 use permazen::encoding::{EnumValue, Value};
-use permazen::escape::{Escaping, needs_escape};
 use permazen::kv::lmdb::LmdbStore;
 use permazen::kv::{Direction, KeySpan, KvDatabase, TxOptions};
 use permazen::object::{Database, Migrate, TransactionConfig};
@@ -221,7 +221,7 @@ fn no_error_has_them_either() {
     shown(&[], &missing, 2);
     shown(&["--schema", &schema], good, 2);
     let bad = "<Schema><ObjectType name=\"\u{202e} \u{9b}\"/></Schema>";
-    let stored = permazen::schema::deflate(bad.as_bytes());
+    let stored = permazen::__internal::schema::deflate(bad.as_bytes());
     let stored: String = stored.iter().map(|byte| format!("{byte:02x}")).collect();
     let (_dir, path) = damaged(&[("000101", Some(&stored))]);
     let text = shown(&[], Path::new(&path), 1);

@@ -484,7 +484,7 @@ fn a_schema_that_is_lost_is_put_back_by_hand() {
     let store = LmdbStore::open(&whole).expect("open");
     let kv = store.begin(&TxOptions::reading()).expect("begin");
     let value = kv.get(&bytes("000101")).expect("get").expect("a schema").into_owned();
-    let xml = permazen::schema::inflate(&value).expect("inflate");
+    let xml = permazen::__internal::schema::inflate(&value).expect("inflate");
     let file = dir.path().join("schema.xml");
     std::fs::write(&file, xml).expect("write");
     let schema = format!("1={}", file.display());
@@ -506,9 +506,10 @@ fn a_schema_in_another_form_is_legal_but_remarked_on() {
     let store = LmdbStore::open(&whole).expect("open");
     let kv = store.begin(&TxOptions::reading()).expect("begin");
     let value = kv.get(&bytes("000101")).expect("get").expect("a schema").into_owned();
-    let xml = permazen::schema::inflate(&value).expect("inflate");
+    let xml = permazen::__internal::schema::inflate(&value).expect("inflate");
     let spaced = String::from_utf8(xml).expect("UTF-8").replace("><", ">\n<");
-    let value = permazen::kv::Hex(&permazen::schema::deflate(spaced.as_bytes())).to_string();
+    let value =
+        permazen::kv::Hex(&permazen::__internal::schema::deflate(spaced.as_bytes())).to_string();
     let (_other, path) = damaged(&[("000101", Some(&value))]);
     let lines = lines(&mut jsck(&["--json", &path]), 0);
     assert_eq!(lines[0]["class"], "unusual-schema-xml");

@@ -14,7 +14,7 @@ use crate::error::{LedgerError, Result};
 /// recorded different ones:
 ///
 /// ```
-/// use permazen::layout::TABLES_SPAN;
+/// use permazen::__internal::layout::TABLES_SPAN;
 /// use permazen_ledger::{LastOneWins, WholeRanges};
 ///
 /// let merger = WholeRanges::new(

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use permazen::layout::TABLES_SPAN;
+use permazen::__internal::layout::TABLES_SPAN;
 use permazen::{Permazen, PermazenObject};
 use permazen_kv::memory::MemoryStore;
 use permazen_kv::{Direction, KeySpan, KvDatabase, KvRead, TxOptions};

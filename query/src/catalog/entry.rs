@@ -3,10 +3,12 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use permazen::__internal::object::IndexKind;
+use permazen::__internal::schema::ResolvedIndex;
+use permazen::__internal::schema::{SchemaBundle, SubFieldRole};
 use permazen::StorageId;
-use permazen::layout::SchemaIndex;
-use permazen::object::IndexKind;
-use permazen::schema::{ResolvedField, ResolvedIndex, ResolvedType, SchemaBundle, SubFieldRole};
+use permazen::schema::SchemaIndex;
+use permazen::schema::{ResolvedField, ResolvedType};
 
 /// An object type, in all schemas that have it.
 #[derive(Debug, Clone)]

@@ -7,9 +7,9 @@ mod entry;
 
 use std::sync::Arc;
 
+use permazen::__internal::schema::SchemaBundle;
 use permazen::StorageId;
 use permazen::object::Transaction;
-use permazen::schema::SchemaBundle;
 
 pub(crate) use entry::kind_of;
 pub use entry::{FieldEntry, IndexEntry, TypeEntry};

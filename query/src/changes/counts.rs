@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
-use permazen::object::{NetChange, NetChanges, Result};
+use permazen::__internal::object::{NetChange, NetChanges};
+use permazen::object::Result;
 
 use crate::text::{escaped, json_string};
 

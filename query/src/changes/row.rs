@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use permazen::ObjId;
-use permazen::layout::SchemaIndex;
+use permazen::schema::SchemaIndex;
 
 use crate::rows::Cell;
 

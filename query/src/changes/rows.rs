@@ -3,8 +3,10 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use permazen::object::{NetChange, NetChanges, NetContent, NetField, NetObject, Result};
-use permazen::schema::{ResolvedField, ResolvedKind};
+use permazen::__internal::object::{NetChange, NetChanges, NetContent, NetField, NetObject};
+use permazen::__internal::schema::ResolvedKind;
+use permazen::object::Result;
+use permazen::schema::ResolvedField;
 
 use super::row::{ChangeRow, Changed};
 use crate::rows::Cell;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use permazen::StorageId;
 use permazen::encoding::Value;
-use permazen::layout::SchemaIndex;
+use permazen::schema::SchemaIndex;
 use permazen::schema::{ResolvedField, ResolvedType};
 
 use super::query::CheckedQuery;

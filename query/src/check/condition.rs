@@ -2,8 +2,9 @@
 
 use std::ops::Bound;
 
-use permazen::encoding::{EncodingKind, Value, string};
-use permazen::layout::prefix_end;
+use permazen::__internal::encoding::EncodingKind;
+use permazen::__internal::layout::prefix_end;
+use permazen::encoding::{Value, string};
 use permazen::{ObjId, StorageId};
 
 use super::checker::{Checker, Result};

@@ -3,8 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use permazen::encoding::{EncodingKind, Primitive, ids};
-use permazen::schema::{ResolvedField, ResolvedKind};
+use permazen::__internal::encoding::{EncodingKind, Primitive};
+use permazen::__internal::schema::ResolvedKind;
+use permazen::encoding::ids;
+use permazen::schema::ResolvedField;
 
 use super::changes::{ChangeTo, Content};
 use super::checker::{Checker, Result};

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use permazen::layout::SchemaIndex;
+use permazen::schema::SchemaIndex;
 
 use super::changes::{
     CheckedAssignment, CheckedCreate, CheckedDelete, CheckedMigrate, CheckedSet, FieldChange,

@@ -3,9 +3,10 @@
 use std::ops::Bound;
 use std::sync::Arc;
 
+use permazen::__internal::encoding::EncodingKind;
+use permazen::__internal::object::IndexKind;
 use permazen::StorageId;
-use permazen::encoding::{Encoding, EncodingKind};
-use permazen::object::IndexKind;
+use permazen::encoding::Encoding;
 use permazen::schema::ResolvedField;
 
 use super::checker::{Checker, Result};

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use permazen::StorageId;
-use permazen::layout::SchemaIndex;
 use permazen::schema::ResolvedField;
+use permazen::schema::SchemaIndex;
 
 use super::checker::{Checker, Result};
 use super::versions::Versions;

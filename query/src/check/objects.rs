@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use permazen::object::IndexKind;
-use permazen::schema::ResolvedKind;
+use permazen::__internal::object::IndexKind;
+use permazen::__internal::schema::ResolvedKind;
 use permazen::{ObjId, StorageId};
 
 use super::checker::{Checker, Result};

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use permazen::layout::SchemaIndex;
+use permazen::schema::SchemaIndex;
 
 use crate::syntax::Literal;
 

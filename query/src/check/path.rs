@@ -3,12 +3,13 @@
 use std::collections::BTreeSet;
 use std::sync::{Arc, LazyLock};
 
-use permazen::StorageId;
-use permazen::encoding::{
-    Encoding, EncodingKind, EncodingRegistry, ObjIdEncoding, Primitive, StringEncoding,
-    UnsignedIntEncoding, Value, ids,
+use permazen::__internal::encoding::{
+    EncodingKind, ObjIdEncoding, Primitive, StringEncoding, UnsignedIntEncoding,
 };
-use permazen::schema::{ResolvedField, ResolvedKind};
+use permazen::__internal::schema::ResolvedKind;
+use permazen::StorageId;
+use permazen::encoding::{Encoding, EncodingRegistry, Value, ids};
+use permazen::schema::ResolvedField;
 
 use super::versions::Versions;
 use crate::syntax::Special;

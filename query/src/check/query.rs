@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use permazen::__internal::schema::ResolvedKind;
 use permazen::StorageId;
-use permazen::schema::ResolvedKind;
 
 use super::checker::{Checker, Result};
 use super::index::index_named;

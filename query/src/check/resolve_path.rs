@@ -2,9 +2,10 @@
 
 use std::collections::BTreeSet;
 
+use permazen::__internal::schema::ResolvedKind;
 use permazen::StorageId;
-use permazen::layout::SchemaIndex;
-use permazen::schema::{ResolvedField, ResolvedKind};
+use permazen::schema::ResolvedField;
+use permazen::schema::SchemaIndex;
 
 use super::checker::{Checker, Result};
 use super::names::{FieldAt, missing, ticked};
@@ -182,7 +183,7 @@ impl Checker<'_> {
                     .map_err(|mismatch| mismatch_at(key, &mismatch)),
                 (ResolvedKind::List { .. }, None) => {
                     // No list is long enough to have this position.
-                    let none = permazen::object::MAX_LIST_LEN;
+                    let none = permazen::__internal::object::MAX_LIST_LEN;
                     position(key).map(|position| Read::AtPosition(position.unwrap_or(none)))
                 }
                 _ => continue,
@@ -333,7 +334,10 @@ pub(super) fn position(literal: &Literal) -> Result<Option<u32>> {
     let digits = digits
         .filter(is_position)
         .ok_or_else(|| Mistake::new(literal.span, "a position in a list is a number from 0"))?;
-    Ok(digits.parse().ok().filter(|position| *position < permazen::object::MAX_LIST_LEN))
+    Ok(digits
+        .parse()
+        .ok()
+        .filter(|position| *position < permazen::__internal::object::MAX_LIST_LEN))
 }
 
 fn map_part(pending: &Pending) -> Mistake {

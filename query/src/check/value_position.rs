@@ -2,7 +2,8 @@
 
 use std::ops::Bound;
 
-use permazen::encoding::{Encoding, EncodingKind, Primitive, Value, ids};
+use permazen::__internal::encoding::{EncodingKind, Primitive};
+use permazen::encoding::{Encoding, Value, ids};
 
 use crate::syntax::{Literal, LiteralKind};
 use crate::text::encoded;

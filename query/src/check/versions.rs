@@ -1,7 +1,7 @@
 //! Something for each version of some types.
 
 use permazen::StorageId;
-use permazen::layout::SchemaIndex;
+use permazen::schema::SchemaIndex;
 
 /// One version of a type: its storage ID, and the schema that defines it.
 pub(crate) type Version = (StorageId, SchemaIndex);

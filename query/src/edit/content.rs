@@ -3,10 +3,9 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use permazen::__internal::object::MAX_LIST_LEN;
 use permazen::ObjId;
-use permazen::object::{
-    Error, ListView, MAX_LIST_LEN, MapView, Migrate, Result, SetView, Transaction,
-};
+use permazen::object::{Error, ListView, MapView, Migrate, Result, SetView, Transaction};
 use permazen::schema::ResolvedField;
 
 use crate::check::Content;

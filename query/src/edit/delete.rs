@@ -2,7 +2,8 @@
 
 use std::collections::HashMap;
 
-use permazen::object::{self, DeletionStep, Transaction};
+use permazen::__internal::object::DeletionStep;
+use permazen::object::{self, Transaction};
 use permazen::{ObjId, StorageId};
 
 use super::Edited;

@@ -2,9 +2,11 @@
 
 use std::sync::Arc;
 
+use permazen::__internal::object::{LostValue, MigrateObjects};
+use permazen::__internal::schema::SchemaBundle;
 use permazen::ObjId;
-use permazen::object::{Database, LostValue, MigrateObjects, Transaction};
-use permazen::schema::{Schema, SchemaBundle};
+use permazen::object::{Database, Transaction};
+use permazen::schema::Schema;
 
 use super::Edited;
 use super::failed::{Result, go_on};

@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
+use permazen::__internal::schema::ResolvedKind;
 use permazen::ObjId;
 use permazen::encoding::Value;
 use permazen::object::{self, ListView, Migrate, Transaction};
-use permazen::schema::{ResolvedField, ResolvedKind, ResolvedType};
+use permazen::schema::{ResolvedField, ResolvedType};
 
 use super::Edited;
 use super::content::assign;

@@ -3,10 +3,10 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use permazen::__internal::object::IndexKind;
 use permazen::StorageId;
-use permazen::layout::SchemaIndex;
-use permazen::object::IndexKind;
 use permazen::schema::ResolvedField;
+use permazen::schema::SchemaIndex;
 
 use super::known::known;
 use super::physical::{EntryShape, IndexPart, Span, is_of_fields};

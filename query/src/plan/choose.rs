@@ -7,8 +7,8 @@ use std::collections::{BTreeMap, HashSet};
 use std::ops::Bound;
 use std::sync::Arc;
 
-use permazen::layout::SchemaIndex;
-use permazen::object::IndexKind;
+use permazen::__internal::object::IndexKind;
+use permazen::schema::SchemaIndex;
 use permazen::{ObjId, StorageId};
 
 use super::candidate::{Candidate, Wanted, is_hopeless};
@@ -408,7 +408,8 @@ pub(super) fn type_scan(entry: &TypeEntry, conditions: &[&CheckedCondition]) -> 
     let whole = (min.clone(), max.clone());
     for condition in conditions {
         let Some(Matcher::Within(lower, upper)) = about_id(condition) else { continue };
-        let next = |id: &[u8]| permazen::layout::prefix_end(id).unwrap_or_else(|| id.to_vec());
+        let next =
+            |id: &[u8]| permazen::__internal::layout::prefix_end(id).unwrap_or_else(|| id.to_vec());
         let lower = match lower {
             Bound::Unbounded => None,
             Bound::Included(id) => Some(id.clone()),

@@ -1,7 +1,7 @@
 //! Plans in words, and as JSON.
 
+use permazen::__internal::object::IndexKind;
 use permazen::StorageId;
-use permazen::object::IndexKind;
 use permazen::schema::ResolvedType;
 
 use super::choose::schemas;

@@ -1,6 +1,6 @@
 //! What is known of a condition for all objects of one version of a type, without reading any.
 
-use permazen::schema::ResolvedKind;
+use permazen::__internal::schema::ResolvedKind;
 
 use crate::check::{Access, CheckedCondition, Read, Test, Version};
 

@@ -15,10 +15,11 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 use std::fmt;
 
+use permazen::__internal::layout::{object_schema_prefix, prefix_end};
 use permazen::StorageId;
 use permazen::kv::KvRead;
-use permazen::layout::{SchemaIndex, object_schema_prefix, prefix_end};
 use permazen::object::Transaction;
+use permazen::schema::SchemaIndex;
 
 pub(crate) use physical::{
     EntryShape, IndexScan, Ordering, QueryPlan, SetPlan, Source, Span, TypeScan, comes_by_id,

@@ -1,8 +1,8 @@
 //! How a query is written whose condition goes through references, so that indexes serve it:
 //! `Order where customer.city = "Rome"` is `(Customer where city = "Rome")<-Order.customer`.
 
+use permazen::__internal::object::IndexKind;
 use permazen::StorageId;
-use permazen::object::IndexKind;
 
 use super::shown::shown;
 use crate::catalog::{Catalog, TypeEntry};

@@ -3,9 +3,11 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use permazen::encoding::{Encoding, EncodingKind};
-use permazen::layout::{SchemaIndex, StorageIdKey};
-use permazen::object::IndexKind;
+use permazen::__internal::encoding::EncodingKind;
+use permazen::__internal::layout::StorageIdKey;
+use permazen::__internal::object::IndexKind;
+use permazen::encoding::Encoding;
+use permazen::schema::SchemaIndex;
 use permazen::{ObjId, StorageId};
 
 use crate::check::{CheckedCondition, CheckedOrder, CheckedStep};

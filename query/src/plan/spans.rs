@@ -2,8 +2,8 @@
 
 use std::ops::Bound;
 
+use permazen::__internal::layout::prefix_end;
 use permazen::encoding::Encoding;
-use permazen::layout::prefix_end;
 
 use super::physical::{EntryShape, Span};
 use crate::check::{CheckedIndex, Matcher};

@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
+use permazen::__internal::schema::ResolvedKind;
 use permazen::encoding::{Encoding, long};
-use permazen::schema::{ResolvedField, ResolvedKind};
+use permazen::schema::ResolvedField;
 
 use super::fail::Result;
 use super::reader::{Lookup, Reader};

@@ -1,9 +1,9 @@
 //! Entries of indexes.
 
+use permazen::__internal::layout::prefix_end;
+use permazen::__internal::object::IndexKind;
 use permazen::encoding::{self, uint};
 use permazen::kv::{Direction, KeySpan};
-use permazen::layout::prefix_end;
-use permazen::object::IndexKind;
 use permazen::{ObjId, StorageId};
 
 use super::fail::Result;

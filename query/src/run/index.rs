@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
-use permazen::encoding::{Encoding, UnsignedIntEncoding};
+use permazen::__internal::encoding::UnsignedIntEncoding;
+use permazen::__internal::object::IndexKind;
+use permazen::encoding::Encoding;
 use permazen::kv::{Direction, KeySpan};
-use permazen::object::IndexKind;
 
 use super::cells::{damaged, set_value};
 use super::entries::{Cutter, Entry};

@@ -4,9 +4,9 @@ use std::cell::Cell;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use permazen::__internal::layout;
+use permazen::__internal::schema::SchemaBundle;
 use permazen::kv::KvRead;
-use permazen::layout;
-use permazen::schema::SchemaBundle;
 use permazen::{ObjId, StorageId};
 
 use super::fail::{Fail, Result};

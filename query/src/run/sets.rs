@@ -1,8 +1,9 @@
 //! Sets of objects, read in the order of their IDs.
 
+use permazen::__internal::layout::object_schema_prefix;
+use permazen::__internal::object::IndexKind;
 use permazen::kv::{Direction, KeySpan, Scan};
-use permazen::layout::{SchemaIndex, object_schema_prefix};
-use permazen::object::IndexKind;
+use permazen::schema::SchemaIndex;
 use permazen::{ObjId, StorageId};
 
 use super::combined::{Combined, Ids};

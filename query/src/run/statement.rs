@@ -3,7 +3,8 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use permazen::schema::{ResolvedField, ResolvedKind, ResolvedType};
+use permazen::__internal::schema::ResolvedKind;
+use permazen::schema::{ResolvedField, ResolvedType};
 
 use super::cells::{field, fill, unknown_version};
 use super::fail::Result;

@@ -3,9 +3,10 @@
 use std::cell::Cell;
 use std::ops::{ControlFlow, Range};
 
+use permazen::__internal::layout::{self, prefix_end};
 use permazen::kv::{Direction, KeySpan};
-use permazen::layout::{self, SchemaIndex, prefix_end};
 use permazen::schema::ResolvedField;
+use permazen::schema::SchemaIndex;
 use permazen::{ObjId, StorageId};
 
 use super::fail::{Fail, Result};

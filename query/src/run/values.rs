@@ -2,10 +2,10 @@
 
 use std::collections::HashSet;
 
+use permazen::__internal::layout;
+use permazen::__internal::schema::ResolvedKind;
 use permazen::ObjId;
 use permazen::encoding::{long, uint};
-use permazen::layout;
-use permazen::schema::ResolvedKind;
 
 use super::fail::Result;
 use super::reader::{Lookup, Reader};

@@ -1,9 +1,9 @@
 //! Which fields of objects are read together, and reading them.
 
+use permazen::__internal::layout::{StorageIdKey, prefix_end};
+use permazen::__internal::schema::ResolvedKind;
 use permazen::kv::{Direction, KeySpan};
-use permazen::layout::{StorageIdKey, prefix_end};
 use permazen::schema::ResolvedField;
-use permazen::schema::ResolvedKind;
 use permazen::{ObjId, StorageId};
 
 use super::fail::Result;

@@ -2,11 +2,11 @@
 
 use std::sync::LazyLock;
 
+use permazen::__internal::encoding::{EncodingKind, Primitive};
 use permazen::ObjId;
 use permazen::encoding::textual::{FilePath, InternetAddress, Pattern, Uri};
 use permazen::encoding::{
-    Encoding, EncodingError, EncodingId, EncodingKind, EncodingRegistry, JavaChar, JavaString,
-    Primitive, Value, ids,
+    Encoding, EncodingError, EncodingId, EncodingRegistry, JavaChar, JavaString, Value, ids,
 };
 
 use super::Mismatch;
@@ -92,7 +92,10 @@ fn string(text: &JavaString) -> Value {
     text.clone().into_string().map_or_else(Value::Utf16, Value::String)
 }
 
-fn constant(word: &str, constants: &permazen::encoding::EnumEncoding) -> Result<Value, Mismatch> {
+fn constant(
+    word: &str,
+    constants: &permazen::__internal::encoding::EnumEncoding,
+) -> Result<Value, Mismatch> {
     constants.by_name(word).map(Value::Enum).ok_or_else(|| Mismatch::NoSuchConstant {
         word: word.to_owned(),
         constants: constants.identifiers().iter().map(|name| name.to_string()).collect(),

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::fmt::Write;
 
-use permazen::escape::needs_escape;
+use permazen::__internal::escape::needs_escape;
 
 /// Whether a character must not reach a terminal as it is: a control character (C0, DEL, C1), a
 /// character that sets the direction of writing or ends a line or a paragraph, or an invisible

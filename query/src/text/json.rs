@@ -2,7 +2,8 @@
 
 use std::fmt::Write;
 
-use permazen::encoding::{Encoding, EncodingKind, JavaString, Value};
+use permazen::__internal::encoding::EncodingKind;
+use permazen::encoding::{Encoding, JavaString, Value};
 
 use super::hidden::is_hidden;
 use super::literal::{inner, reads_back, string_form};

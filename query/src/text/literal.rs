@@ -1,6 +1,7 @@
 //! Values and names as a person types them.
 
-use permazen::encoding::{Encoding, EncodingId, EncodingKind, JavaString, Primitive, Value, ids};
+use permazen::__internal::encoding::{EncodingKind, Primitive};
+use permazen::encoding::{Encoding, EncodingId, JavaString, Value, ids};
 
 use super::from_literal::value_of;
 use super::quote::{hex, quoted, quoted_name};

@@ -2,7 +2,8 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use permazen::object::{Error, MigrationEnd, WouldLose};
+use permazen::__internal::object::WouldLose;
+use permazen::object::{Error, MigrationEnd};
 use permazen_query::{Limits, QueryError, migration};
 
 use crate::world::*;

@@ -191,14 +191,14 @@ impl Session {
     }
 }
 
-pub(crate) fn schema_index(number: u32) -> permazen::layout::SchemaIndex {
-    permazen::layout::SchemaIndex::new(number).unwrap()
+pub(crate) fn schema_index(number: u32) -> permazen::schema::SchemaIndex {
+    permazen::schema::SchemaIndex::new(number).unwrap()
 }
 
 /// A field of an object.
 fn cell(data: &ObjectData, name: &str) -> Cell {
+    use permazen::__internal::schema::ResolvedKind::{List, Map, Set};
     use permazen::object::FieldValue;
-    use permazen::schema::ResolvedKind::{List, Map, Set};
     let field = data.field(name).unwrap();
     let one = |part: &permazen::schema::ResolvedField, value| {
         Cell::Value(value, Arc::clone(&part.simple().unwrap().encoding))

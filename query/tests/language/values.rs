@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use permazen::encoding::{
-    Encoding, EncodingKind, EncodingRegistry, EnumArrayEncoding, EnumEncoding, JavaChar,
-    JavaString, Primitive, ReferenceEncoding, UnknownEncoding, Value,
+use permazen::__internal::encoding::{
+    EncodingKind, EnumArrayEncoding, EnumEncoding, Primitive, ReferenceEncoding, UnknownEncoding,
 };
+use permazen::encoding::{Encoding, EncodingRegistry, JavaChar, JavaString, Value};
 use permazen_query::syntax::{Literal, LiteralKind, Name};
 use permazen_query::text::{
     Mismatch, encoded, escaped, is_hidden, json, json_string, literal, quoted, quoted_name, raw,

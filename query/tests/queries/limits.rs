@@ -3,9 +3,9 @@
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
+use permazen::__internal::layout;
 use permazen::encoding::Value;
 use permazen::kv::{KvDatabase, KvWrite, TxOptions};
-use permazen::layout;
 use permazen::object::Migrate;
 use permazen_query::{Cell, Limits, Parameters, QueryError};
 

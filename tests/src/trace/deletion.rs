@@ -6,8 +6,9 @@
 
 use std::collections::BTreeSet;
 
+use permazen::__internal::object::DeletionStep;
 use permazen::ObjId;
-use permazen::object::{DeletionStep, Error};
+use permazen::object::Error;
 use permazen::schema::DeleteAction;
 use serde_json::{Value, json};
 

@@ -3,10 +3,13 @@
 use std::ops::Bound;
 use std::sync::Arc;
 
+use permazen::__internal::object::IndexKind;
+use permazen::__internal::schema::ResolvedKind;
+use permazen::__internal::schema::ResolvedPart;
 use permazen::StorageId;
 use permazen::encoding::{EncodingError, Value};
-use permazen::object::{Error, IndexEntry, IndexKind, IndexView, Transaction};
-use permazen::schema::{ResolvedField, ResolvedKind, ResolvedPart, ResolvedType};
+use permazen::object::{Error, IndexEntry, IndexView, Transaction};
+use permazen::schema::{ResolvedField, ResolvedType};
 use serde_json::{Value as Json, json};
 
 use super::text::{encoding_of, field_text, text_of, value_of};

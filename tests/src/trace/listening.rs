@@ -2,12 +2,13 @@
 
 use std::sync::{Arc, PoisonError};
 
+use permazen::__internal::schema::ResolvedKind;
 use permazen::ObjId;
 use permazen::object::{
     Callback, ChangeKind, Error, FieldChange, IdFilter, PathStep, Result, SchemaChange,
     Transaction, Watch,
 };
-use permazen::schema::{ResolvedField, ResolvedKind};
+use permazen::schema::ResolvedField;
 use serde_json::{Value, json};
 
 use super::event_log::EventLog;

@@ -4,12 +4,13 @@ use std::collections::BTreeMap;
 use std::ops::Bound as End;
 use std::sync::{Arc, Mutex};
 
+use permazen::__internal::schema::ResolvedKind;
 use permazen::encoding::Value;
 use permazen::object::{
     CopyOptions, Error, IdMap, ListView, ListenerId, MapView, Migrate, SetView, Transaction,
     TransactionConfig,
 };
-use permazen::schema::{ResolvedField, ResolvedKind, SchemaModel, SchemaRemoval};
+use permazen::schema::{ResolvedField, SchemaModel, SchemaRemoval};
 use permazen::{ObjId, StorageId};
 
 use super::event_log::EventLog;

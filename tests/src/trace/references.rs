@@ -2,10 +2,12 @@
 
 use std::sync::Arc;
 
+use permazen::__internal::schema::ReferenceInfo;
+use permazen::__internal::schema::ResolvedKind;
 use permazen::ObjId;
 use permazen::encoding::Value;
 use permazen::object::{FieldValue, Migrate, Transaction};
-use permazen::schema::{ReferenceInfo, ResolvedField, ResolvedKind};
+use permazen::schema::ResolvedField;
 
 use crate::outcome::Outcome;
 

@@ -1,8 +1,9 @@
 //! Values as recorded: texts in the form of their encoding, null for null.
 
+use permazen::__internal::schema::ResolvedKind;
 use permazen::encoding::{Encoding, EncodingError, Value};
 use permazen::object::{Error, FieldValue, ObjectData};
-use permazen::schema::{ResolvedField, ResolvedKind};
+use permazen::schema::ResolvedField;
 use serde_json::{Map, Value as Json, json};
 
 /// A value in the text form of its encoding; `None` for null.

@@ -3,11 +3,12 @@
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 
+use permazen::__internal::schema::inflate;
 use permazen::StorageId;
 use permazen::kv::memory::MemoryStore;
 use permazen::kv::{Direction, KeySpan, KvDatabase, KvRead, KvTransaction, TxOptions};
-use permazen::layout::SchemaIndex;
-use permazen::schema::{SchemaModel, inflate};
+use permazen::schema::SchemaIndex;
+use permazen::schema::SchemaModel;
 use permazen_jsck::{Class, Finding, Options, RepairReport, Report as CheckReport};
 use permazen_tests::digest::state_digest;
 use permazen_tests::{files, hex};

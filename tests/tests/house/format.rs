@@ -4,13 +4,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use permazen::__internal::layout::{
+    IndexPart, KeyKind, each_index_part, parse_key, split_field_key,
+};
+use permazen::__internal::schema::{ResolvedKind, SchemaBundle, SchemaTables, SubFieldRole};
 use permazen::encoding::{EncodingRegistry, Reader, uint};
 use permazen::kv::lmdb::LmdbStore;
 use permazen::kv::{Direction, KeySpan, KvDatabase, TxOptions, key::parse_hex};
-use permazen::layout::{IndexPart, KeyKind, each_index_part, parse_key, split_field_key};
-use permazen::schema::{
-    ResolvedField, ResolvedKind, SchemaBundle, SchemaTables, SubFieldRole, UnknownEncodings,
-};
+use permazen::schema::{ResolvedField, UnknownEncodings};
 use permazen::{ObjId, StorageId};
 use permazen_tests::files;
 

@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
+use permazen::__internal::schema::ResolvedKind;
 use permazen::object::Transaction;
-use permazen::schema::{ResolvedField, ResolvedKind, ResolvedType, Schema, XmlForm};
+use permazen::schema::{ResolvedField, ResolvedType, Schema, XmlForm};
 use permazen::{ObjId, StorageId};
 use permazen_tests::outcome::Outcome;
 use permazen_tests::trace::objects::Tx;

@@ -7,10 +7,10 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use permazen::__internal::schema::ResolvedKind;
+use permazen::__internal::schema::{BundleItem, ResolvedPart, SubFieldRole};
 use permazen::object::{FieldValue, Migrate, Transaction};
-use permazen::schema::{
-    BundleItem, ResolvedField, ResolvedKind, ResolvedPart, ResolvedType, SubFieldRole,
-};
+use permazen::schema::{ResolvedField, ResolvedType};
 use permazen::{ObjId, StorageId};
 use permazen_tests::outcome::Outcome;
 use permazen_tests::trace::objects::{Tx, obj_id, storage_id};

@@ -3,9 +3,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use permazen::__internal::schema::SubFieldRole;
 use permazen::ObjId;
 use permazen::object::Transaction;
-use permazen::schema::{DeleteAction, SubFieldRole};
+use permazen::schema::DeleteAction;
 use permazen_tests::outcome::Outcome;
 
 use permazen_tests::trace::references::{Reference, References, options};

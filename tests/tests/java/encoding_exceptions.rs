@@ -1,7 +1,8 @@
 //! Inputs of encodings that Java accepts in another way, each with the reason. The reasons are in
 //! `docs/deviations.md`.
 
-use permazen::encoding::{Encoding, EncodingKind, Primitive};
+use permazen::__internal::encoding::{EncodingKind, Primitive};
+use permazen::encoding::Encoding;
 
 use crate::encodings::{Answer, Input};
 use crate::values::depends_on_rules;

@@ -1,7 +1,7 @@
 //! Queries of indexes, and walks along references, that fit the existing objects.
 
+use permazen::__internal::schema::{BundleItem, ResolvedPart, SubFieldRole};
 use permazen::ObjId;
-use permazen::schema::{BundleItem, ResolvedPart, SubFieldRole};
 use permazen_tests::outcome::Outcome;
 use permazen_tests::trace::objects::Tx;
 use permazen_tests::trace::operations::perform;

@@ -2,8 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use permazen::encoding::{EncodingId, EncodingKind};
-use permazen::schema::{ResolvedSimple, Simple};
+use permazen::__internal::encoding::EncodingKind;
+use permazen::__internal::schema::ResolvedSimple;
+use permazen::encoding::EncodingId;
+use permazen::schema::Simple;
 use permazen_tests::files;
 use permazen_tests::outcome::Outcome;
 use permazen_tests::trace::text::Text;

@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
+use permazen::__internal::describe_key::{Lines, line, pieces};
+use permazen::__internal::layout::{self, KeyKind};
+use permazen::__internal::schema::{SchemaBundle, read_usable_schemas};
 use permazen::ObjId;
-use permazen::describe_key::{Lines, line, pieces};
 use permazen::kv::{Hex, KvRead};
-use permazen::layout::{self, KeyKind};
-use permazen::schema::{ResolvedType, SchemaBundle, read_usable_schemas};
+use permazen::schema::ResolvedType;
 use serde_json::json;
 
 use super::bytes::Bytes;

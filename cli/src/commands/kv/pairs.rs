@@ -1,10 +1,11 @@
 //! `kv pairs`: the pairs of an object.
 
+use permazen::__internal::layout::{self, FieldKey};
+use permazen::__internal::schema::{ResolvedIndex, ResolvedKind};
 use permazen::ObjId;
 use permazen::encoding::Reader;
 use permazen::kv::{Direction, Hex, KeySpan, KvRead, key};
-use permazen::layout::{self, FieldKey};
-use permazen::schema::{ResolvedField, ResolvedIndex, ResolvedKind, ResolvedType};
+use permazen::schema::{ResolvedField, ResolvedType};
 use permazen_query::Cell;
 
 use super::decode::Known;

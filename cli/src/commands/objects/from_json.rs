@@ -4,15 +4,14 @@ use std::collections::{HashMap, HashSet};
 use std::io::{BufReader, Read};
 use std::sync::Arc;
 
+use permazen::__internal::object_xml::GeneratedIds;
+use permazen::__internal::schema::ResolvedKind;
+use permazen::__internal::schema::{Item, Part};
 use permazen::ObjId;
 use permazen::encoding::JavaString;
-use permazen::layout::SchemaIndex;
 use permazen::object::{self, CopyOptions, MissingTargets, ObjectBuilder, Transaction};
-use permazen::object_xml::GeneratedIds;
-use permazen::schema::{
-    Item, Part, ResolvedField, ResolvedKind, ResolvedType, Schema, SchemaError, SchemaId,
-    SchemaModel,
-};
+use permazen::schema::SchemaIndex;
+use permazen::schema::{ResolvedField, ResolvedType, Schema, SchemaError, SchemaId, SchemaModel};
 use permazen_query::syntax::{Literal, LiteralKind};
 use permazen_query::text;
 

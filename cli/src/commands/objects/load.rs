@@ -4,10 +4,11 @@ use std::io::{Cursor, Read};
 use std::path::PathBuf;
 use std::time::Instant;
 
+use permazen::__internal::layout;
+use permazen::__internal::object_xml::GeneratedIds;
 use permazen::kv::KeySpan;
-use permazen::layout;
 use permazen::object::{MissingTargets, Transaction, TransactionConfig};
-use permazen::object_xml::{GeneratedIds, ObjectXmlError, ObjectXmlReader};
+use permazen::object_xml::{ObjectXmlError, ObjectXmlReader};
 use permazen::schema::SchemaRemoval;
 use serde_json::json;
 

@@ -121,7 +121,7 @@ impl Command for Gc {
     }
 }
 
-type Removed = (permazen::layout::SchemaIndex, permazen::schema::SchemaId);
+type Removed = (permazen::schema::SchemaIndex, permazen::schema::SchemaId);
 
 fn remove_unused(transaction: &Transaction) -> permazen::object::Result<Vec<Removed>> {
     let used = transaction.schemas_in_use()?;

@@ -3,8 +3,9 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use permazen::__internal::schema::SchemaComparison;
+use permazen::__internal::schema::{Difference, Item};
 use permazen::StorageId;
-use permazen::schema::{Difference, Item, SchemaComparison};
 use serde_json::{Value, json};
 
 use super::effects::effects;

@@ -1,6 +1,7 @@
 //! What `migrate` does to objects that move from one schema to another.
 
-use permazen::schema::{Field, FieldKind, Item, ObjectType, Part, Reference, SchemaModel, Simple};
+use permazen::__internal::schema::{Item, Part};
+use permazen::schema::{Field, FieldKind, ObjectType, Reference, SchemaModel, Simple};
 
 /// What becomes of the objects of each type that differs, as lines.
 pub(super) fn effects(old: &SchemaModel, new: &SchemaModel) -> Vec<String> {

@@ -1,7 +1,8 @@
 //! Encodings of a schema that may be unknown everywhere.
 
+use permazen::__internal::schema::Part;
 use permazen::encoding::{EncodingId, EncodingRegistry};
-use permazen::schema::{FieldKind, Part, SchemaModel, Simple, SimpleKind};
+use permazen::schema::{FieldKind, SchemaModel, Simple, SimpleKind};
 use permazen_query::nearest;
 
 use crate::failure::Failure;

@@ -4,9 +4,10 @@ use std::io::Read;
 use std::path::Path;
 use std::sync::Arc;
 
-use permazen::layout::SchemaIndex;
+use permazen::__internal::schema::RecordedSchema;
 use permazen::object::Transaction;
-use permazen::schema::{RecordedSchema, SchemaId, SchemaModel};
+use permazen::schema::SchemaIndex;
+use permazen::schema::{SchemaId, SchemaModel};
 
 use crate::commands::file::{self, file_text};
 use crate::failure::Failure;

@@ -3,9 +3,10 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use permazen::escape::path_text;
+use permazen::__internal::escape::path_text;
+use permazen::__internal::schema::Item;
 use permazen::object::Transaction;
-use permazen::schema::{Item, SchemaModel};
+use permazen::schema::SchemaModel;
 use serde_json::json;
 
 use super::compare;

@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
+use permazen::__internal::schema::ResolvedKind;
 use permazen::ObjId;
 use permazen::object::Transaction;
-use permazen::schema::{ResolvedField, ResolvedKind};
+use permazen::schema::ResolvedField;
 use permazen_query::Catalog;
 use permazen_query::catalog::TypeEntry;
 use permazen_query::parse::{begins_statement, words};

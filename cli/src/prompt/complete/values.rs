@@ -3,9 +3,11 @@
 use std::ops::Bound;
 use std::sync::Arc;
 
-use permazen::encoding::{Encoding, EncodingKind, Primitive, Value};
+use permazen::__internal::encoding::{EncodingKind, Primitive};
+use permazen::__internal::schema::ResolvedSimple;
+use permazen::encoding::{Encoding, Value};
 use permazen::object::Transaction;
-use permazen::schema::{ResolvedField, ResolvedSimple};
+use permazen::schema::ResolvedField;
 use permazen::{ObjId, StorageId};
 use permazen_query::parse_literal;
 use permazen_query::text::{literal, quoted_name, value_of};

@@ -4,7 +4,7 @@
 //! they are, so a string of them can be borrowed from its encoded form ([`read_cow`]). This form
 //! has no null. The registered encoding `String` adds `ff` for null.
 
-pub(super) mod encoding;
+pub(crate) mod encoding;
 
 use std::borrow::Cow;
 use std::cmp::Ordering;

@@ -255,8 +255,9 @@ pub enum Error {
         object: ObjId,
         /// The calls of hooks that led to this one, the first one first. Each did what the next was
         /// told of.
+        #[doc(hidden)]
         calls: Vec<HookCall>,
-        /// The error that it has returned, or the [`HookLimit`](object::HookLimit) that it exceeds.
+        /// The error that it has returned, or the limit of calls that it exceeds.
         r#source: Box<dyn std::error::Error + Send + Sync>,
     },
     /// A load failed ([`Loader::finish`](crate::model::Loader::finish)), and what it had written could not be taken
@@ -346,6 +347,7 @@ pub struct ModelErrors(pub(crate) Vec<ModelError>);
 
 impl ModelErrors {
     /// The problems, one by one.
+    #[doc(hidden)]
     pub fn iter(&self) -> impl Iterator<Item = &ModelError> {
         self.0.iter()
     }

@@ -76,6 +76,7 @@ pub struct TypeReport {
     /// The name of the type.
     pub name: String,
     /// How many objects of the type are in this schema.
+    #[doc(hidden)]
     pub objects: ObjectCount,
     /// Whether the models have the type. If they do not, its objects stay as they are.
     pub in_models: bool,
@@ -83,6 +84,7 @@ pub struct TypeReport {
     /// lists these apart.
     pub fields: Vec<FieldReport>,
     /// The indexes of the model: those of its fields, then its composite indexes.
+    #[doc(hidden)]
     pub indexes: Vec<IndexReport>,
 }
 
@@ -115,6 +117,7 @@ pub struct FieldReport {
     pub verdict: FieldVerdict,
     /// What the two schemas say differently about deletions, for the field and its sub-fields. An
     /// object obeys its own schema until it moves.
+    #[doc(hidden)]
     pub delete_actions: Vec<DeleteActionReport>,
 }
 
@@ -262,6 +265,7 @@ pub struct NeverCalled {
     /// The number under which it is recorded.
     pub number: u32,
     /// How many objects of the type are in this schema.
+    #[doc(hidden)]
     pub objects: ObjectCount,
     /// Whether the conversion is called for another recorded schema, in which the field has another
     /// definition.

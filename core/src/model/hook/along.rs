@@ -81,9 +81,15 @@ impl<A: Target, B: Target, N: Plurality> BeginsAt<A> for Path<A, B, N> {
 }
 
 /// A path that leads to objects of `M`, perhaps among others.
+#[diagnostic::on_unimplemented(
+    message = "what is observed is of `{M}`, but the path is a `{Self}`",
+    label = "this path does not lead to `{M}`",
+    note = "name a field of the model to which the path leads, or write a path that leads to `{M}`"
+)]
 pub trait LeadsTo<M> {}
 
-impl<A, B: Includes<M>, M, N> LeadsTo<M> for Path<A, B, N> {}
+impl<A, M: Subject, N> LeadsTo<M> for Path<A, M, N> {}
+impl<A, M: Subject, N> LeadsTo<M> for Path<A, Any, N> {}
 
 /// The end of a path at which objects of `M` can be: `M` itself, or [`Any`].
 #[diagnostic::on_unimplemented(

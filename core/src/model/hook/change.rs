@@ -163,7 +163,7 @@ impl<M, K, V, KI, VI> IsChangeOf<MapField<M, K, V, KI, VI>> for MapChanged<'_, M
 impl<'a, M: Subject> Change<'a, M> {
     /// The change with its types, if it is one of that field.
     pub fn of<F: Watched<Model = M>>(&self, field: F) -> Option<F::Change<'a>> {
-        self.is(field).then(|| F::Change::from_change(self.tx, self.change))
+        self.is(field).then(|| F::told(self.tx, self.change))
     }
 }
 

@@ -19,6 +19,7 @@ pub(crate) mod subject;
 pub(crate) mod told;
 mod validate;
 
+pub use along::LeadsTo;
 pub use call::HookCall;
 pub(super) use call::{call, failed};
 pub use change::{
@@ -31,4 +32,5 @@ pub use observe::{
     Along, AnyChange, Creation, Deletion, Observed, ObserverId, Watched, along, changes, creations,
     deletions,
 };
+pub use subject::Subject;
 pub(super) use validate::{Checker, Judgement};

@@ -20,7 +20,7 @@ use crate::model::fields::{CounterField, Field, ListField, MapField, SetField};
 use crate::model::path::{Path, Plurality};
 use crate::model::target::{Model, Ref, Target};
 use crate::model::tx::Tx;
-use crate::object::{self, Happened, Hook, ListenerSet};
+use crate::object::{self, FieldChange, Happened, Hook, ListenerSet};
 use crate::schema::SchemaBundle;
 
 /// A field whose changes are told: a constant of a simple field, set, list or map.
@@ -34,11 +34,14 @@ pub trait Watched: Copy + Send + Sync + 'static {
     type Model: Subject;
 
     /// The change of such a field.
-    type Change<'a>: FromChange<'a>;
+    type Change<'a>;
 
     /// The position of the field among the fields of the struct.
     #[doc(hidden)]
     fn position(self) -> usize;
+
+    #[doc(hidden)]
+    fn told<'a>(tx: &'a Tx, change: &'a FieldChange) -> Self::Change<'a>;
 }
 
 /// A field whose changes lead to checks: a constant of any field.
@@ -71,6 +74,10 @@ macro_rules! watched {
 
             fn position(self) -> usize {
                 self.position
+            }
+
+            fn told<'a>(tx: &'a Tx, change: &'a FieldChange) -> Self::Change<'a> {
+                $change::from_change(tx, change)
             }
         }
     };
@@ -142,7 +149,7 @@ impl<W: Watched> Observed for W {
     }
 
     fn event<'a>(told: &Told<'a>) -> Result<W::Change<'a>> {
-        told.change()
+        Ok(W::told(told.tx, told.field_change()?))
     }
 }
 
@@ -300,7 +307,7 @@ impl<A: Model, B: Target, N: Plurality, W: Watched> Observed for Along<A, B, N, 
     }
 
     fn event<'a>(told: &Told<'a>) -> Result<W::Change<'a>> {
-        told.change()
+        Ok(W::told(told.tx, told.field_change()?))
     }
 }
 

@@ -24,149 +24,79 @@ use crate::model::tx::Tx;
 use crate::model::values::EncodeAs;
 use crate::object::{IndexEntryRef, IndexView};
 
-/// A column of a composite index, at compile time.
-pub trait Column {
-    /// The number of the column, counted from 0.
-    const POSITION: usize;
-    /// The next column.
-    type Next;
-}
-
-macro_rules! columns {
-    ($($name:ident $position:literal $next:ident;)*) => {
-        $(
-            #[doc = concat!("Column ", $position, " of a composite index, counted from 0.")]
-            #[derive(Debug)]
-            pub enum $name {}
-
-            impl Column for $name {
-                const POSITION: usize = $position;
-                type Next = $next;
-            }
-        )*
-    };
-}
-
-columns! { Column0 0 Column1; Column1 1 Column2; Column2 2 Column3; Column3 3 Column4; }
-
-/// The place after the last column.
-#[derive(Debug)]
-pub enum Column4 {}
-
-/// A tuple of indexed values that has a column `P`.
+/// Values of a composite index, as a tuple: all of them, or those of the columns that are not fixed
+/// yet.
 #[diagnostic::on_unimplemented(
     message = "all columns of this index are fixed already",
     label = "no column is left",
     note = "read what was found with `objects()`, `iter()` or `page(…)`, or give all values at once with `get((…))`"
 )]
-pub trait HasColumn<P: Column> {
-    /// The type of the values in the column.
-    type Value: FieldType;
-}
-
-/// The values of a composite index, as a tuple.
 pub trait Tuple: Sized + 'static {
+    /// The type of the first value.
+    type First: FieldType;
+
+    /// The values after the first one.
+    type Rest: 'static;
+
     /// The number of values.
+    #[doc(hidden)]
     const LEN: usize;
 
     /// Decodes the first columns of an entry.
-    ///
-    /// # Errors
-    /// If a value cannot be decoded.
+    #[doc(hidden)]
     fn decode(columns: &IndexEntryRef<'_, '_>) -> Result<Self, EncodingError>;
 }
 
-/// Values to look up in a composite index on the values of the tuple `V`: a tuple with one value for
-/// each, which is the value itself or something that means it, as for [`EncodeAs`].
-#[diagnostic::on_unimplemented(
-    message = "`{Self}` are not the values of a composite index on `{V}`",
-    label = "expected a tuple of values for `{V}`",
-    note = "give one value for each field of the index, in its order; to give only the first ones, use \
-            `tx.index(…)?.prefix(value)?`"
-)]
-pub trait TupleAs<V> {
-    /// Encodes the values one by one, and calls `each` with the column and the encoded value. If a
-    /// value cannot be encoded, `each` gets the reason instead.
-    ///
-    /// # Errors
-    /// The errors of `each`.
-    fn each_encoded<E>(
-        &self,
-        each: impl FnMut(usize, Result<&[u8], EncodingError>) -> Result<(), E>,
-    ) -> Result<(), E>;
-}
-
 macro_rules! tuple {
-    ($len:literal: $($value:ident $given:ident $column:ident $position:tt),*) => {
+    ($len:literal: $first:ident $($rest:ident)*; $($value:ident $position:tt),*) => {
         impl<$($value: FieldType),*> Tuple for ($($value,)*) {
+            type First = $first;
+            type Rest = ($($rest,)*);
             const LEN: usize = $len;
 
             fn decode(columns: &IndexEntryRef<'_, '_>) -> Result<Self, EncodingError> {
                 Ok(($($value::decode_all(columns.encoded($position))?,)*))
             }
         }
-
-        impl<$($value,)* $($given: EncodeAs<$value>),*> TupleAs<($($value,)*)> for ($($given,)*) {
-            fn each_encoded<Error>(
-                &self,
-                mut each: impl FnMut(usize, Result<&[u8], EncodingError>) -> Result<(), Error>,
-            ) -> Result<(), Error> {
-                let mut bytes = Vec::new();
-                $(
-                    bytes.clear();
-                    let encoded = self.$position.encode_as(&mut bytes);
-                    each($position, encoded.map(|()| &bytes[..]))?;
-                )*
-                Ok(())
-            }
-        }
-
-        tuple!(@columns [$($value),*] $($value $column),*);
-    };
-    (@columns $all:tt $($value:ident $column:ident),*) => {
-        $(tuple!(@column $all $value $column);)*
-    };
-    (@column [$($all:ident),*] $value:ident $column:ident) => {
-        impl<$($all: FieldType),*> HasColumn<$column> for ($($all,)*) {
-            type Value = $value;
-        }
     };
 }
 
-tuple!(2: A P Column0 0, B Q Column1 1);
-tuple!(3: A P Column0 0, B Q Column1 1, C R Column2 2);
-tuple!(4: A P Column0 0, B Q Column1 1, C R Column2 2, D S Column3 3);
+tuple!(1: A; A 0);
+tuple!(2: A B; A 0, B 1);
+tuple!(3: A B C; A 0, B 1, C 2);
+tuple!(4: A B C D; A 0, B 1, C 2, D 3);
 
 /// Entries of the form `((value, value, …), object)`.
 #[derive(Debug)]
-pub struct ByTuple<V>(PhantomData<fn() -> V>);
+pub(super) struct ByTuple<V>(PhantomData<fn() -> V>);
 
 /// A composite index, restricted to objects of `M`: a live view in the order of the columns.
 ///
-/// `P` is the first column that is not fixed to one value. [`prefix`](CompositeIndex::prefix) fixes
-/// it and continues with the next column. [`range`](CompositeIndex::range) restricts it.
-pub struct CompositeIndex<'t, M, V, P = Column0> {
+/// `R` is the values of the columns that are not fixed to one value. [`prefix`](CompositeIndex::prefix)
+/// fixes the first of these columns and continues with the next one. [`range`](CompositeIndex::range)
+/// restricts it.
+pub struct CompositeIndex<'t, M, V, R = V> {
     tx: &'t Tx,
     view: IndexView<'t>,
-    types: Types<M, V, P>,
+    types: Types<M, V, R>,
 }
 
-type Types<M, V, P> = PhantomData<fn() -> (M, V, P)>;
+type Types<M, V, R> = PhantomData<fn() -> (M, V, R)>;
 
-impl<M, V, P> fmt::Debug for CompositeIndex<'_, M, V, P> {
+impl<M, V, R> fmt::Debug for CompositeIndex<'_, M, V, R> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("CompositeIndex").field(&self.view).finish()
     }
 }
 
-impl<M, V, P> Clone for CompositeIndex<'_, M, V, P> {
+impl<M, V, R> Clone for CompositeIndex<'_, M, V, R> {
     fn clone(&self) -> Self {
         CompositeIndex { tx: self.tx, view: self.view.clone(), types: PhantomData }
     }
 }
 
-impl<V: Tuple + HasColumn<Column0>> Columns for ByTuple<V> {
-    type First = <V as HasColumn<Column0>>::Value;
+impl<V: Tuple> Columns for ByTuple<V> {
+    type First = V::First;
     type Entry<L> = (V, L);
     const COUNT: usize = V::LEN + 1;
 
@@ -175,7 +105,7 @@ impl<V: Tuple + HasColumn<Column0>> Columns for ByTuple<V> {
     }
 }
 
-impl<'t, M: Target, V: Tuple + HasColumn<Column0>, P> CompositeIndex<'t, M, V, P> {
+impl<'t, M: Target, V: Tuple, R> CompositeIndex<'t, M, V, R> {
     fn with<Q>(&self, view: IndexView<'t>) -> CompositeIndex<'t, M, V, Q> {
         CompositeIndex { tx: self.tx, view, types: PhantomData }
     }
@@ -186,28 +116,23 @@ impl<'t, M: Target, V: Tuple + HasColumn<Column0>, P> CompositeIndex<'t, M, V, P
     /// If the field cannot hold the value.
     pub fn prefix(
         &self,
-        value: impl EncodeAs<<V as HasColumn<P>>::Value>,
-    ) -> Result<CompositeIndex<'t, M, V, P::Next>>
+        value: impl EncodeAs<R::First>,
+    ) -> Result<CompositeIndex<'t, M, V, R::Rest>>
     where
-        P: Column,
-        V: HasColumn<P>,
+        R: Tuple,
     {
-        Ok(self.with(fix(self.tx, &self.view, P::POSITION, &value)?))
+        Ok(self.with(fix(self.tx, &self.view, V::LEN - R::LEN, &value)?))
     }
 
     /// The part of the index with a range of values in the first column that is not fixed yet.
     ///
     /// # Errors
     /// If the field cannot hold a bound, or the range ends before it begins.
-    pub fn range<Q: EncodeAs<<V as HasColumn<P>>::Value>>(
-        &self,
-        range: impl RangeBounds<Q>,
-    ) -> Result<Self>
+    pub fn range<Q: EncodeAs<R::First>>(&self, range: impl RangeBounds<Q>) -> Result<Self>
     where
-        P: Column,
-        V: HasColumn<P>,
+        R: Tuple,
     {
-        Ok(self.with(restrict(self.tx, &self.view, P::POSITION, &range)?))
+        Ok(self.with(restrict(self.tx, &self.view, V::LEN - R::LEN, &range)?))
     }
 
     /// The part of the index with strings that begin with a text, in the first column that is not
@@ -217,11 +142,10 @@ impl<'t, M: Target, V: Tuple + HasColumn<Column0>, P> CompositeIndex<'t, M, V, P
     /// Those of the object layer.
     pub fn starts_with(&self, text: &str) -> Result<Self>
     where
-        P: Column,
-        V: HasColumn<P>,
-        <V as HasColumn<P>>::Value: StoredAsString,
+        R: Tuple,
+        R::First: StoredAsString,
     {
-        Ok(self.with(starting_with(&self.view, P::POSITION, text)?))
+        Ok(self.with(starting_with(&self.view, V::LEN - R::LEN, text)?))
     }
 
     /// A page of entries: the first `limit` of those after the token of the previous page. `None`
@@ -254,7 +178,7 @@ impl<'t, M: Target, V: Tuple + HasColumn<Column0>, P> CompositeIndex<'t, M, V, P
     ///
     /// # Errors
     /// If a field cannot hold its value.
-    pub fn get(&self, values: impl TupleAs<V>) -> Result<Objs<'t, M>> {
+    pub fn get(&self, values: impl EncodeAs<V>) -> Result<Objs<'t, M>> {
         let mut view = self.view.clone();
         values.each_encoded(|column, bytes| {
             let bytes = bytes.map_err(|source| bad_bound(&self.view, source))?;
@@ -267,14 +191,14 @@ impl<'t, M: Target, V: Tuple + HasColumn<Column0>, P> CompositeIndex<'t, M, V, P
     /// The entries: the indexed values and the object; can also be read from the back.
     pub fn iter(
         &self,
-    ) -> impl DoubleEndedIterator<Item = Result<(V, M::Live<'t>)>> + use<'t, M, V, P> {
+    ) -> impl DoubleEndedIterator<Item = Result<(V, M::Live<'t>)>> + use<'t, M, V, R> {
         entries::<M, ByTuple<V>>(self.tx, &self.view)
     }
 
     /// The objects in index order; can also be read from the back.
     pub fn objects(
         &self,
-    ) -> impl DoubleEndedIterator<Item = Result<M::Live<'t>>> + use<'t, M, V, P> {
+    ) -> impl DoubleEndedIterator<Item = Result<M::Live<'t>>> + use<'t, M, V, R> {
         let from = Handles::many::<M>(self.tx);
         self.view.ids().map(move |id| M::live(from, id?))
     }
@@ -287,7 +211,7 @@ impl<'t, M: Target, V: Tuple + HasColumn<Column0>, P> CompositeIndex<'t, M, V, P
     pub fn objects_in<S: SetOfObjs<'t, M>>(
         &self,
         set: S,
-    ) -> impl DoubleEndedIterator<Item = Result<M::Live<'t>>> + use<'t, M, V, P, S> {
+    ) -> impl DoubleEndedIterator<Item = Result<M::Live<'t>>> + use<'t, M, V, R, S> {
         objects_in::<M>(self.tx, &self.view, set.into_ids())
     }
 
@@ -317,7 +241,7 @@ impl<'t, M: Target, V: Tuple + HasColumn<Column0>, P> CompositeIndex<'t, M, V, P
     }
 }
 
-impl<M: Source, V: Tuple + HasColumn<Column0>> IndexOn for Composite<M, V> {
+impl<M: Source, V: Tuple> IndexOn for Composite<M, V> {
     type View<'t> = CompositeIndex<'t, M::Found, V>;
 
     fn open_as(self, tx: &Tx, how: OpenAs) -> Result<Self::View<'_>> {

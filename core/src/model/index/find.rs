@@ -1,6 +1,6 @@
 //! Finding one object by what an index has of it.
 
-use super::composite::{Column0, HasColumn, Tuple, TupleAs};
+use super::composite::Tuple;
 use super::partial::{OpenAs, WhenPartial};
 use super::query::IndexOn;
 use crate::encoding::FieldType;
@@ -29,6 +29,7 @@ pub trait FindBy<Q>: Sized {
     /// # Errors
     /// Those of [`Tx::index`]; [`Error::Encode`](crate::Error::Encode) if the field cannot hold the
     /// value.
+    #[doc(hidden)]
     fn objects(self, tx: &Tx, how: OpenAs, value: Q) -> Result<Objs<'_, Self::Found>>;
 }
 
@@ -50,7 +51,7 @@ find_by!(E; [E] ListField<M, E, Indexed>);
 find_by!(K; [K] MapKey<M, K, Indexed>);
 find_by!(V; [K, V] MapValue<M, K, V, Indexed>);
 
-impl<M: Source, V: Tuple + HasColumn<Column0>, Q: TupleAs<V>> FindBy<Q> for Composite<M, V> {
+impl<M: Source, V: Tuple, Q: EncodeAs<V>> FindBy<Q> for Composite<M, V> {
     type Found = M::Found;
 
     fn objects(self, tx: &Tx, how: OpenAs, values: Q) -> Result<Objs<'_, M::Found>> {

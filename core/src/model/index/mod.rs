@@ -17,15 +17,13 @@ mod query;
 mod referrers;
 mod starts_with;
 
-pub use composite::{
-    ByTuple, Column, Column0, Column1, Column2, Column3, Column4, CompositeIndex, HasColumn, Tuple,
-    TupleAs,
-};
+pub use composite::{CompositeIndex, Tuple};
 pub(super) use coverage::{Other, Wanted, others};
 pub use find::FindBy;
 pub(super) use known_views::KnownViews;
 pub use page::{Page, PageToken, PageTokenError};
-pub use partial::{OnPartial, OpenAs, WhenPartial};
+pub use partial::WhenPartial;
+pub(crate) use partial::{OnPartial, OpenAs};
 pub(super) use partial::{
     SeenObjects, Unreadable, complete_for_check, complete_for_rules, described,
     described_for_unique, lacks_entries,

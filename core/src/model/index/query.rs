@@ -51,6 +51,7 @@ pub trait IndexOn: Sized {
     ///
     /// # Errors
     /// The errors of [`IndexOn::open`].
+    #[doc(hidden)]
     fn open_as(self, tx: &Tx, how: OpenAs) -> Result<Self::View<'_>>;
 }
 
@@ -63,12 +64,14 @@ pub trait Columns {
     type Entry<L>;
 
     /// The number of columns, with the column of the object.
+    #[doc(hidden)]
     const COUNT: usize;
 
     /// Makes an entry.
     ///
     /// # Errors
     /// If a value cannot be decoded.
+    #[doc(hidden)]
     fn entry<L>(
         columns: &IndexEntryRef<'_, '_>,
         object: L,

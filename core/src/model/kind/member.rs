@@ -19,6 +19,7 @@ use crate::model::tx::Tx;
 )]
 pub trait Kind: Target + Subject {
     /// A set of models with those of the kind, and with its hooks.
+    #[doc(hidden)]
     fn register(to: ModelSet) -> ModelSet;
 }
 

@@ -26,42 +26,53 @@ pub trait Mixin: Sized + 'static {
     type Itself: Mixin;
 
     /// The accessors of the fields in an object, before those in `R`.
+    #[doc(hidden)]
     type Fields<'t, R: Accessors<'t>>: Accessors<'t>;
 
     /// The accessors of the fields in an object of any model that has them.
+    #[doc(hidden)]
     type Shared<'t>: ?Sized;
 
     /// The constants of the fields in `S`, where they begin at `P`.
+    #[doc(hidden)]
     type Constants<S, P: Place>: Constants;
 
     /// The path of the struct.
+    #[doc(hidden)]
     const PATH: &'static str;
 
     /// The fields, first its own and then those of its mix-ins.
+    #[doc(hidden)]
     const FIELDS: &'static [FieldDecl];
 
     /// The composite indexes, first its own and then those of its mix-ins.
+    #[doc(hidden)]
     const COMPOSITES: &'static [CompositeDecl];
 
     /// Its mix-ins, and the mix-ins of these.
+    #[doc(hidden)]
     const MIXINS: &'static [Included];
 
     /// The hooks.
+    #[doc(hidden)]
     const HOOKS: &'static [HookDecl] = &[];
 
     /// The accessors of an object.
+    #[doc(hidden)]
     fn shared<'f, 't: 'f, A: Accessors<'t>>(accessors: &'f A) -> &'f Self::Shared<'t>;
 
     /// Reads the struct of a stored object.
     ///
     /// # Errors
     /// If a value cannot be decoded, or is null where the type in the struct cannot be null.
+    #[doc(hidden)]
     fn read(from: &mut ObjectReader<'_>) -> Result<Self>;
 
     /// Writes all fields.
     ///
     /// # Errors
     /// If a field cannot hold its value.
+    #[doc(hidden)]
     fn write(&self, to: &mut ObjectWriter<'_>) -> Result<()>;
 }
 

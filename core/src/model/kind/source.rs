@@ -22,6 +22,7 @@ pub trait Source: Sized + 'static {
     ///
     /// # Errors
     /// If a model is not registered.
+    #[doc(hidden)]
     fn places(models: &Models, slot: Slot) -> Result<Places<'_>>;
 }
 

@@ -56,6 +56,7 @@ impl<'t> ListView<'t> {
     }
 
     /// The methods for encoded elements. Reads nothing.
+    #[doc(hidden)]
     pub fn encoded(&self) -> Encoded<'_, Self> {
         Encoded(self)
     }

@@ -44,6 +44,7 @@ impl<'t> MapView<'t> {
     }
 
     /// The methods for encoded keys and values. Reads nothing.
+    #[doc(hidden)]
     pub fn encoded(&self) -> Encoded<'_, Self> {
         Encoded(self)
     }

@@ -40,6 +40,7 @@ impl<'t> SetView<'t> {
     }
 
     /// The methods for encoded elements. Reads nothing.
+    #[doc(hidden)]
     pub fn encoded(&self) -> Encoded<'_, Self> {
         Encoded(self)
     }

@@ -33,15 +33,6 @@ impl Transaction {
         }
     }
 
-    /// All objects of these types in any schema, by ascending ID.
-    ///
-    /// # Errors
-    /// [`Error::Ended`].
-    pub fn objects_of(&self, types: impl IntoIterator<Item = StorageId>) -> Result<IdSet<'_>> {
-        self.check_open()?;
-        Ok(IdSet::of_keys(self.store(), Vec::new(), ids_of_types(types)))
-    }
-
     /// All objects of all types in all recorded schemas, by ascending ID. So the objects of a type
     /// are together.
     ///
@@ -49,25 +40,6 @@ impl Transaction {
     /// [`Error::Ended`].
     pub fn all_objects(&self) -> Result<IdSet<'_>> {
         self.objects_of(self.bundle().type_ids())
-    }
-
-    /// A set of these IDs, which can be combined with other sets.
-    ///
-    /// # Errors
-    /// [`Error::Ended`].
-    pub fn id_set(&self, ids: impl IntoIterator<Item = ObjId>) -> Result<IdSet<'_>> {
-        self.check_open()?;
-        Ok(IdSet::of_ids(self.store(), ids.into_iter().collect()))
-    }
-
-    /// The objects that have a schema, from the object schema index. Cost: one seek and a step per
-    /// object.
-    ///
-    /// # Errors
-    /// [`Error::Ended`].
-    pub fn objects_in_schema(&self, schema: SchemaIndex) -> Result<IdSet<'_>> {
-        self.check_open()?;
-        Ok(IdSet::of_keys(self.store(), layout::object_schema_prefix(schema), any_id()))
     }
 
     /// How many objects a filter wants, by the object schema index, which has one key for each. Cost: one seek
@@ -105,6 +77,38 @@ impl Transaction {
         min.extend_from_slice(&StorageIdKey::from(of_type));
         let max = after_prefix(&min);
         self.store().any(KeySpan::new(&min, max.as_deref()))
+    }
+}
+
+/// What the project's own crates use: it changes without notice.
+#[doc(hidden)]
+impl Transaction {
+    /// All objects of these types in any schema, by ascending ID.
+    ///
+    /// # Errors
+    /// [`Error::Ended`].
+    pub fn objects_of(&self, types: impl IntoIterator<Item = StorageId>) -> Result<IdSet<'_>> {
+        self.check_open()?;
+        Ok(IdSet::of_keys(self.store(), Vec::new(), ids_of_types(types)))
+    }
+
+    /// A set of these IDs, which can be combined with other sets.
+    ///
+    /// # Errors
+    /// [`Error::Ended`].
+    pub fn id_set(&self, ids: impl IntoIterator<Item = ObjId>) -> Result<IdSet<'_>> {
+        self.check_open()?;
+        Ok(IdSet::of_ids(self.store(), ids.into_iter().collect()))
+    }
+
+    /// The objects that have a schema, from the object schema index. Cost: one seek and a step per
+    /// object.
+    ///
+    /// # Errors
+    /// [`Error::Ended`].
+    pub fn objects_in_schema(&self, schema: SchemaIndex) -> Result<IdSet<'_>> {
+        self.check_open()?;
+        Ok(IdSet::of_keys(self.store(), layout::object_schema_prefix(schema), any_id()))
     }
 
     /// The schemas that have objects, in ascending order. Cost: one seek for each of them, and one

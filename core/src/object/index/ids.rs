@@ -13,7 +13,7 @@ use crate::object::error::{Error, Result};
 
 /// The object IDs of an [`IndexView`](super::IndexView) in index order, each once per value. Can be
 /// read from both ends.
-pub struct IndexIds<'t> {
+pub(super) struct IndexIds<'t> {
     entries: BothEnds<'t>,
 }
 

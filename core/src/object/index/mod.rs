@@ -24,7 +24,6 @@ pub(in crate::object) use column::{
     push_upper, short_span_of, span_of,
 };
 pub(crate) use column::{EncodedRange, borrowed, encode_bound};
-pub use ids::IndexIds;
 pub(crate) use other_schemas::{HiddenObjects, IndexOverlay, MergedIndex};
 pub(crate) use page::Entries;
 pub(crate) use query::map_key_of;

@@ -136,6 +136,65 @@ impl IndexSource for Transaction {
 /// Index queries. All views are live and contain the entries of all types and schemas that share
 /// the index. Making a view reads nothing.
 impl Transaction {
+    /// An index of a type by name, restricted to objects of that type. The name is that of a field
+    /// (`name`), of a sub-field (`tags.element`, or only `tags` for sets and lists), or of a
+    /// composite index (`byName`).
+    ///
+    /// The type and the field are searched first in the schema of the transaction, then in the
+    /// other recorded schemas, newest first.
+    ///
+    /// # Errors
+    /// [`Error::UnknownType`], [`Error::UnknownField`], [`Error::UnknownIndex`], [`Error::Ended`].
+    pub fn index_by_name(&self, type_name: &str, name: &str) -> Result<IndexView<'_>> {
+        self.check_open()?;
+        let bundle = self.bundle();
+        let Some(type_id) = bundle.type_storage_id(type_name) else {
+            return Err(Error::UnknownType { name: format!("{type_name:?}"), schema: None });
+        };
+        let mut field_known = false;
+        let own = self.schema();
+        for schema in std::iter::once(&own).chain(bundle.schemas().iter().rev()) {
+            let Some(object_type) = schema.object_type(type_name) else { continue };
+            let shape = match object_type.index(name) {
+                Some(index) => Some(IndexShape::of_index(object_type, index)),
+                None => object_type.field_or_sub_field(name).and_then(|field| {
+                    field_known = true;
+                    let field = match &field.kind {
+                        ResolvedKind::Set { element } | ResolvedKind::List { element } => element,
+                        _ => field,
+                    };
+                    IndexShape::of_field(&bundle, object_type, field)
+                }),
+            };
+            if let Some(shape) = shape {
+                return Ok(self.index_view(Arc::new(shape))?.of_types([type_id]));
+            }
+        }
+        if field_known {
+            return Err(Error::UnknownIndex { name: format!("{type_name}.{name}") });
+        }
+        Err(Error::UnknownField { type_name: Some(type_name.to_owned()), field: name.to_owned() })
+    }
+
+    fn index_of_kind(&self, storage_id: StorageId, kind: IndexKind) -> Result<IndexView<'_>> {
+        let view = self.index(storage_id)?;
+        if view.shape().kind() == kind { Ok(view) } else { Err(unknown_index(storage_id)) }
+    }
+
+    fn check_simple(&self, storage_id: StorageId) -> Result<()> {
+        self.check_open()?;
+        let bundle = self.bundle();
+        let field = bundle.item(storage_id).and_then(|item| item.field());
+        if field.is_some_and(|field| field.simple().is_some()) {
+            return Ok(());
+        }
+        Err(Error::UnknownField { type_name: None, field: format!("#{storage_id}") })
+    }
+}
+
+/// What the project's own crates use: it changes without notice.
+#[doc(hidden)]
+impl Transaction {
     /// The index with this storage ID, of any kind, with all its columns.
     ///
     /// # Errors
@@ -202,61 +261,6 @@ impl Transaction {
             return Err(unknown_index(storage_id));
         }
         Ok(view)
-    }
-
-    /// An index of a type by name, restricted to objects of that type. The name is that of a field
-    /// (`name`), of a sub-field (`tags.element`, or only `tags` for sets and lists), or of a
-    /// composite index (`byName`).
-    ///
-    /// The type and the field are searched first in the schema of the transaction, then in the
-    /// other recorded schemas, newest first.
-    ///
-    /// # Errors
-    /// [`Error::UnknownType`], [`Error::UnknownField`], [`Error::UnknownIndex`], [`Error::Ended`].
-    pub fn index_by_name(&self, type_name: &str, name: &str) -> Result<IndexView<'_>> {
-        self.check_open()?;
-        let bundle = self.bundle();
-        let Some(type_id) = bundle.type_storage_id(type_name) else {
-            return Err(Error::UnknownType { name: format!("{type_name:?}"), schema: None });
-        };
-        let mut field_known = false;
-        let own = self.schema();
-        for schema in std::iter::once(&own).chain(bundle.schemas().iter().rev()) {
-            let Some(object_type) = schema.object_type(type_name) else { continue };
-            let shape = match object_type.index(name) {
-                Some(index) => Some(IndexShape::of_index(object_type, index)),
-                None => object_type.field_or_sub_field(name).and_then(|field| {
-                    field_known = true;
-                    let field = match &field.kind {
-                        ResolvedKind::Set { element } | ResolvedKind::List { element } => element,
-                        _ => field,
-                    };
-                    IndexShape::of_field(&bundle, object_type, field)
-                }),
-            };
-            if let Some(shape) = shape {
-                return Ok(self.index_view(Arc::new(shape))?.of_types([type_id]));
-            }
-        }
-        if field_known {
-            return Err(Error::UnknownIndex { name: format!("{type_name}.{name}") });
-        }
-        Err(Error::UnknownField { type_name: Some(type_name.to_owned()), field: name.to_owned() })
-    }
-
-    fn index_of_kind(&self, storage_id: StorageId, kind: IndexKind) -> Result<IndexView<'_>> {
-        let view = self.index(storage_id)?;
-        if view.shape().kind() == kind { Ok(view) } else { Err(unknown_index(storage_id)) }
-    }
-
-    fn check_simple(&self, storage_id: StorageId) -> Result<()> {
-        self.check_open()?;
-        let bundle = self.bundle();
-        let field = bundle.item(storage_id).and_then(|item| item.field());
-        if field.is_some_and(|field| field.simple().is_some()) {
-            return Ok(());
-        }
-        Err(Error::UnknownField { type_name: None, field: format!("#{storage_id}") })
     }
 }
 

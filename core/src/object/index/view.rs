@@ -55,6 +55,7 @@ impl<'t> IndexView<'t> {
     }
 
     /// What the index is on, and which columns it has.
+    #[doc(hidden)]
     pub fn shape(&self) -> &IndexShape {
         &self.selection.shape
     }
@@ -65,6 +66,7 @@ impl<'t> IndexView<'t> {
     }
 
     /// The methods for encoded values. Reads nothing.
+    #[doc(hidden)]
     pub fn encoded(&self) -> Encoded<'_, Self> {
         Encoded(self)
     }
@@ -326,24 +328,20 @@ impl<'t> IndexView<'t> {
     /// The iterator is live: it may be held while the transaction changes. Entries that are removed
     /// ahead of it are not returned; entries that are inserted ahead of it are. Cost: one seek,
     /// then one step per entry.
-    pub fn entries(
-        &self,
-    ) -> IndexIter<
-        't,
-        impl FnMut(crate::object::IndexEntryRef<'_, 't>) -> Result<IndexEntry<'t>> + use<'t>,
-    > {
+    pub fn entries(&self) -> impl DoubleEndedIterator<Item = Result<IndexEntry<'t>>> + use<'t> {
         self.iter_with(|entry| Ok(entry.to_owned()))
     }
 
     /// The object IDs in index order: for each value the ascending IDs of its objects. An object is
     /// returned once per value, not once per position or map key. Can also be read from the back.
     /// Cost: one seek, then one step per entry.
-    pub fn ids(&self) -> IndexIds<'t> {
+    pub fn ids(&self) -> impl DoubleEndedIterator<Item = Result<ObjId>> + use<'t> {
         IndexIds::new(self.source, self.distinct(self.shape().id_column() + 1).selection)
     }
 
     /// The entries in index order. `read` converts each while its bytes are borrowed. Costs as much
     /// as [`entries`](IndexView::entries).
+    #[doc(hidden)]
     pub fn iter_with<T, F>(&self, read: F) -> IndexIter<'t, F>
     where
         F: FnMut(crate::object::IndexEntryRef<'_, 't>) -> Result<T>,

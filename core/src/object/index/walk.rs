@@ -401,6 +401,7 @@ impl IndexEntry<'_> {
     }
 
     /// The encoded value of a column; empty if there is no such column.
+    #[doc(hidden)]
     pub fn encoded(&self, column: usize) -> &[u8] {
         self.borrowed().encoded(column)
     }

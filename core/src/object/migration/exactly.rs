@@ -13,6 +13,42 @@ use crate::object::{Error, Migrate, Result, Transaction};
 use crate::schema::{ResolvedField, ResolvedType, Schema, SchemaError, SchemaId};
 
 impl Transaction {
+    /// The recorded schema with this ID.
+    pub(super) fn recorded(&self, id: SchemaId) -> Result<Arc<Schema>> {
+        let bundle = self.bundle();
+        let schema = bundle.schema_by_id(id).map(Arc::clone);
+        schema.ok_or_else(|| SchemaError::UnknownSchema(id.to_string()).into())
+    }
+
+    /// Moves an object that was found in the schema `from`, if it loses nothing or that is accepted.
+    /// Returns how many bytes of content it had; `None` if it is no longer there, or no longer in
+    /// that schema. Index entries are added to `late`, if it is given.
+    pub(super) fn migrate_by_rule(
+        &self,
+        id: ObjId,
+        from: SchemaIndex,
+        to: &Arc<Schema>,
+        late: Option<&mut LateEntries>,
+        losses: &mut Losses,
+    ) -> Result<Option<usize>> {
+        let old = match self.load(id, Migrate::No) {
+            Ok(old) => old,
+            // Nothing can be read any more, and this is why.
+            Err(error) if error.ends_transaction() => return Err(error),
+            Err(error) => return self.find_info(id)?.map_or(Ok(None), |_| Err(error)),
+        };
+        if old.object_type().schema != from {
+            return Ok(None);
+        }
+        let new_type = self.type_in(id, to)?;
+        let new = content(self, id, &old, new_type, losses)?;
+        self.migrate_with(id, old, to, &new, late).map(Some)
+    }
+}
+
+/// What the project's own crates use: it changes without notice.
+#[doc(hidden)]
+impl Transaction {
     /// Moves an object to a recorded schema, which may be older or newer, if it loses nothing.
     /// Returns `false` if the object already has that schema.
     ///
@@ -92,38 +128,6 @@ impl Transaction {
             Losses::Accepted(Some(lost)) => Ok(lost.losses),
             _ => Ok(Vec::new()),
         }
-    }
-
-    /// The recorded schema with this ID.
-    pub(super) fn recorded(&self, id: SchemaId) -> Result<Arc<Schema>> {
-        let bundle = self.bundle();
-        let schema = bundle.schema_by_id(id).map(Arc::clone);
-        schema.ok_or_else(|| SchemaError::UnknownSchema(id.to_string()).into())
-    }
-
-    /// Moves an object that was found in the schema `from`, if it loses nothing or that is accepted.
-    /// Returns how many bytes of content it had; `None` if it is no longer there, or no longer in
-    /// that schema. Index entries are added to `late`, if it is given.
-    pub(super) fn migrate_by_rule(
-        &self,
-        id: ObjId,
-        from: SchemaIndex,
-        to: &Arc<Schema>,
-        late: Option<&mut LateEntries>,
-        losses: &mut Losses,
-    ) -> Result<Option<usize>> {
-        let old = match self.load(id, Migrate::No) {
-            Ok(old) => old,
-            // Nothing can be read any more, and this is why.
-            Err(error) if error.ends_transaction() => return Err(error),
-            Err(error) => return self.find_info(id)?.map_or(Ok(None), |_| Err(error)),
-        };
-        if old.object_type().schema != from {
-            return Ok(None);
-        }
-        let new_type = self.type_in(id, to)?;
-        let new = content(self, id, &old, new_type, losses)?;
-        self.migrate_with(id, old, to, &new, late).map(Some)
     }
 }
 

@@ -52,6 +52,7 @@ impl Database {
     /// assert!(report.refusals[0].to_string().contains("5000000000"));
     /// # Ok::<(), permazen::object::Error>(())
     /// ```
+    #[doc(hidden)]
     pub fn migrate_objects(&self, to: SchemaId) -> MigrateObjects<'_> {
         let moves = ObjectMoves {
             db: self,

@@ -278,6 +278,7 @@ fn next_id() -> ListenerId {
 
 impl ListenerSet {
     /// An empty set, for transactions that see these recorded schemas.
+    #[doc(hidden)]
     pub fn new(bundle: Arc<SchemaBundle>) -> Self {
         ListenerSet {
             registrations: Vec::new(),
@@ -294,6 +295,7 @@ impl ListenerSet {
     ///
     /// # Errors
     /// [`Error::UnknownType`] if no recorded schema has the type.
+    #[doc(hidden)]
     pub fn on_create(
         &mut self,
         object_type: StorageId,
@@ -308,6 +310,7 @@ impl ListenerSet {
     ///
     /// # Errors
     /// [`Error::UnknownType`] if no recorded schema has the type.
+    #[doc(hidden)]
     pub fn on_schema_change(
         &mut self,
         object_type: StorageId,
@@ -322,6 +325,7 @@ impl ListenerSet {
     /// # Errors
     /// [`Error::UnknownField`] if a step of the path does not name a reference field of a recorded
     /// schema.
+    #[doc(hidden)]
     pub fn on_delete(&mut self, watch: Watch, listener: DeleteListener) -> Result<ListenerId> {
         watch.check(&self.bundle)?;
         Ok(self.add(Registered::Deleted(watch, listener)))
@@ -334,6 +338,7 @@ impl ListenerSet {
     /// # Errors
     /// [`Error::UnknownField`] if a step of the path does not name a reference field of a recorded
     /// schema.
+    #[doc(hidden)]
     pub fn on_change(
         &mut self,
         field: StorageId,
@@ -401,6 +406,7 @@ impl ListenerSet {
     }
 
     /// Removes a registration. Does nothing if there is no such registration.
+    #[doc(hidden)]
     pub fn remove(&mut self, id: ListenerId) {
         self.registrations.retain(|registration| registration.id != id);
         self.elsewhere = Elsewhere::default();
@@ -425,6 +431,7 @@ impl ListenerSet {
     }
 
     /// Whether there are no listeners.
+    #[doc(hidden)]
     pub fn is_empty(&self) -> bool {
         self.registrations.is_empty()
     }

@@ -2,10 +2,8 @@
 
 use std::sync::Arc;
 
-use super::listeners::{
-    CreateListener, DeleteListener, FieldListener, ListenerId, ListenerSet, SchemaChangeListener,
-    Watch,
-};
+use super::change::FieldChange;
+use super::listeners::{ListenerId, ListenerSet, SchemaChange, Watch};
 use super::notifier::Happened;
 use crate::id::{ObjId, StorageId};
 use crate::object::{Result, Transaction};
@@ -20,7 +18,7 @@ impl Transaction {
     pub fn on_create(
         &self,
         object_type: StorageId,
-        listener: CreateListener,
+        listener: Arc<dyn Fn(&Transaction, ObjId) -> Result<()> + Send + Sync>,
     ) -> Result<ListenerId> {
         self.change_listeners(|set| set.on_create(object_type, listener))
     }
@@ -32,7 +30,7 @@ impl Transaction {
     pub fn on_schema_change(
         &self,
         object_type: StorageId,
-        listener: SchemaChangeListener,
+        listener: Arc<dyn Fn(&Transaction, &SchemaChange) -> Result<()> + Send + Sync>,
     ) -> Result<ListenerId> {
         self.change_listeners(|set| set.on_schema_change(object_type, listener))
     }
@@ -41,7 +39,11 @@ impl Transaction {
     ///
     /// # Errors
     /// The errors of [`ListenerSet::on_delete`]; [`Error::ListenersInstalled`](crate::object::Error::ListenersInstalled); [`Error::Ended`](crate::object::Error::Ended).
-    pub fn on_delete(&self, watch: Watch, listener: DeleteListener) -> Result<ListenerId> {
+    pub fn on_delete(
+        &self,
+        watch: Watch,
+        listener: Arc<dyn Fn(&Transaction, ObjId, &[ObjId]) -> Result<()> + Send + Sync>,
+    ) -> Result<ListenerId> {
         self.change_listeners(|set| set.on_delete(watch, listener))
     }
 
@@ -53,7 +55,7 @@ impl Transaction {
         &self,
         field: StorageId,
         watch: Watch,
-        listener: FieldListener,
+        listener: Arc<dyn Fn(&Transaction, &FieldChange, &[ObjId]) -> Result<()> + Send + Sync>,
     ) -> Result<ListenerId> {
         self.change_listeners(|set| set.on_change(field, watch, listener))
     }
@@ -104,15 +106,19 @@ impl Transaction {
         self.notifier.change(&self.bundle(), change)
     }
 
+    /// Whether nobody is told of changes: there are no listeners and no hooks.
+    pub(crate) fn tells_nobody(&self) -> bool {
+        self.notifier.is_idle()
+    }
+}
+
+/// What the project's own crates use: it changes without notice.
+#[doc(hidden)]
+impl Transaction {
     /// The present listeners.
     pub fn listeners(&self) -> Arc<ListenerSet> {
         let none = || Arc::new(ListenerSet::new(self.bundle()));
         self.notifier.listeners().unwrap_or_else(none)
-    }
-
-    /// Whether nobody is told of changes: there are no listeners and no hooks.
-    pub(crate) fn tells_nobody(&self) -> bool {
-        self.notifier.is_idle()
     }
 
     /// Replaces all listeners by a set. After that, single listeners cannot be added or removed,

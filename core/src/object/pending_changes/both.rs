@@ -145,7 +145,8 @@ mod tests {
     use permazen_kv::{Branch, KvDatabase, TxOptions};
 
     use crate::encoding::{Value, ids};
-    use crate::object::{Database, Migrate, NetChanges, TransactionConfig};
+    use crate::object::pending_changes::NetChanges;
+    use crate::object::{Database, Migrate, TransactionConfig};
     use crate::schema::{Field, ObjectType, SchemaModel, Simple};
 
     thread_local! {

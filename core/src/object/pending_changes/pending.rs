@@ -9,6 +9,8 @@ use crate::layout::TABLES_SPAN;
 use crate::object::{Result, Transaction};
 use crate::schema::{SchemaBundle, SchemaTables};
 
+/// What the project's own crates use: it changes without notice.
+#[doc(hidden)]
 impl Transaction {
     /// Shows what this transaction has changed so far to `body`; `None` if the store does not keep
     /// what is written apart from what it contains. It does in the transactions of the optimistic
@@ -22,7 +24,8 @@ impl Transaction {
     /// use std::sync::Arc;
     /// use permazen::kv::memory::MemoryStore;
     /// use permazen::kv::optimistic::OptimisticDatabase;
-    /// use permazen::object::{Database, NetChange, TransactionConfig};
+    /// use permazen::object::{Database, TransactionConfig};
+    /// use permazen::__internal::object::NetChange;
     /// use permazen::schema::{ObjectType, SchemaModel};
     ///
     /// let db = Database::new(Arc::new(OptimisticDatabase::new(MemoryStore::new())));

@@ -32,7 +32,8 @@ use crate::schema::SchemaBundle;
 /// use permazen::encoding::{Value, ids};
 /// use permazen::kv::memory::MemoryStore;
 /// use permazen::kv::{Branch, KvDatabase};
-/// use permazen::object::{Database, Migrate, NetChange, NetChanges, TransactionConfig};
+/// use permazen::object::{Database, Migrate, TransactionConfig};
+/// use permazen::__internal::object::{NetChange, NetChanges};
 /// use permazen::schema::{Field, ObjectType, SchemaModel, Simple};
 ///
 /// let name = Field::new("name", Simple::of(ids::STRING));

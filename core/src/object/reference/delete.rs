@@ -89,121 +89,6 @@ impl Transaction {
         self.delete_and_tell(id, None)
     }
 
-    /// Deletes an object like [`Transaction::delete`], and tells `tell` each thing that this does,
-    /// after it is done. Deletions that listeners make are not told.
-    ///
-    /// `tell` must not use the transaction. If it fails, everything is undone, so it can stop a long
-    /// deletion. If the deletion is refused, `tell` is told of the reference for which it is, then it
-    /// fails. Cost: that of [`Transaction::delete`], and one or more gets for each referring object
-    /// that stays.
-    ///
-    /// ```
-    /// use std::sync::Arc;
-    /// use permazen::encoding::Value;
-    /// use permazen::kv::memory::MemoryStore;
-    /// use permazen::object::{Database, DeletionStep, Migrate, TransactionConfig};
-    /// use permazen::schema::{DeleteAction, Field, ObjectType, SchemaModel, Simple};
-    ///
-    /// let boss = Simple::reference().on_delete(DeleteAction::Nullify);
-    /// let person = ObjectType::new("Person").field(Field::new("boss", boss));
-    /// let config = TransactionConfig::new(SchemaModel::new().object_type(person))?;
-    /// let db = Database::new(Arc::new(MemoryStore::new()));
-    /// let tx = db.begin(&config)?;
-    /// let [ann, bob] = [tx.create("Person")?, tx.create("Person")?];
-    /// tx.set(bob, "boss", &Value::Ref(ann), Migrate::No)?;
-    ///
-    /// let mut steps = Vec::new();
-    /// tx.delete_telling(ann, &mut |step| Ok(steps.push(step)))?;
-    /// let field = tx.field_storage_id("Person", "boss")?;
-    /// assert_eq!(steps, [
-    ///     DeletionStep::Deleted { id: ann },
-    ///     DeletionStep::Nullified { holder: bob, field, target: ann },
-    /// ]);
-    /// # Ok::<(), permazen::object::Error>(())
-    /// ```
-    ///
-    /// # Errors
-    /// The errors of [`Transaction::delete`] and of `tell`.
-    pub fn delete_telling(
-        &self,
-        id: ObjId,
-        tell: &mut dyn FnMut(DeletionStep) -> Result<()>,
-    ) -> Result<bool> {
-        self.delete_and_tell(id, Some(tell))
-    }
-
-    /// Deletes several objects as one deletion: they may forbid each other's deletion. Does nothing for IDs
-    /// that no object has.
-    ///
-    /// `tell` is told each thing that this does, as by [`Transaction::delete_telling`]. If something forbids
-    /// it, `tell` is told all that does so ([`DeletionStep::Refused`]), after the other steps. Then this
-    /// fails with the first, and everything is undone. So what the deletion would do, and all that forbids
-    /// it, can be found out by undoing it.
-    ///
-    /// Cost: that of [`Transaction::delete_telling`] for each of them.
-    ///
-    /// ```
-    /// use std::sync::Arc;
-    /// use permazen::encoding::Value;
-    /// use permazen::kv::memory::MemoryStore;
-    /// use permazen::object::{Database, Migrate, TransactionConfig};
-    /// use permazen::schema::{Field, ObjectType, SchemaModel, Simple};
-    ///
-    /// // A friend forbids the deletion.
-    /// let person = ObjectType::new("Person").field(Field::new("friend", Simple::reference()));
-    /// let config = TransactionConfig::new(SchemaModel::new().object_type(person))?;
-    /// let db = Database::new(Arc::new(MemoryStore::new()));
-    /// let tx = db.begin(&config)?;
-    /// let [ann, bob] = [tx.create("Person")?, tx.create("Person")?];
-    /// tx.set(ann, "friend", &Value::Ref(bob), Migrate::No)?;
-    /// tx.set(bob, "friend", &Value::Ref(ann), Migrate::No)?;
-    ///
-    /// assert!(tx.delete(ann).is_err());
-    /// tx.delete_together(&[ann, bob], &mut |_| Ok(()))?;
-    /// assert!(tx.all_objects()?.is_empty()?);
-    /// # Ok::<(), permazen::object::Error>(())
-    /// ```
-    ///
-    /// # Errors
-    /// The errors of [`Transaction::delete`] and of `tell`.
-    pub fn delete_together(
-        &self,
-        ids: &[ObjId],
-        tell: &mut dyn FnMut(DeletionStep) -> Result<()>,
-    ) -> Result<()> {
-        self.check_open()?;
-        let ids = ids.iter().copied().filter(|id| !self.being_deleted.contains(*id));
-        let ids: Vec<ObjId> = ids.collect();
-        self.run_deletion(&ids, Cascade::new(None, Some(tell))).map(drop)
-    }
-
-    /// Shows `visit` what may forbid the deletion of an object: each other object that refers to it
-    /// through a field that forbids it, and the storage ID of that field or sub-field. An object that is
-    /// deleted with it forbids nothing; [`Transaction::delete_together`] says which ones are not. Stops when
-    /// `visit` returns `Break`. An object that refers to it through several elements of a collection is
-    /// shown once for that field.
-    ///
-    /// Cost: one seek for each field, in any type, that may forbid it; one step and up to two gets
-    /// for each object that refers through it.
-    ///
-    /// # Errors
-    /// The errors of the store; [`Error::Inconsistent`] or [`Error::InvalidObjectVersion`] if the
-    /// meta-data are damaged.
-    pub fn each_refusal(
-        &self,
-        id: ObjId,
-        visit: &mut dyn FnMut(ObjId, StorageId) -> ControlFlow<()>,
-    ) -> Result<()> {
-        self.check_open()?;
-        for field in &*self.incoming() {
-            let visit = &mut |holder| visit(holder, field.field);
-            if self.each_refusing_holder(field, id, visit)?.is_break() {
-                break;
-            }
-        }
-        Ok(())
-    }
-
     fn delete_and_tell(&self, id: ObjId, tell: Option<Tell<'_>>) -> Result<bool> {
         self.check_open()?;
         // A listener may try to delete the object for whose deletion it was called. This does
@@ -381,5 +266,125 @@ impl Transaction {
             full_name,
             of: Box::new(RefusedDeletion { other_rule, asked_for }),
         }
+    }
+}
+
+/// What the project's own crates use: it changes without notice.
+#[doc(hidden)]
+impl Transaction {
+    /// Deletes an object like [`Transaction::delete`], and tells `tell` each thing that this does,
+    /// after it is done. Deletions that listeners make are not told.
+    ///
+    /// `tell` must not use the transaction. If it fails, everything is undone, so it can stop a long
+    /// deletion. If the deletion is refused, `tell` is told of the reference for which it is, then it
+    /// fails. Cost: that of [`Transaction::delete`], and one or more gets for each referring object
+    /// that stays.
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    /// use permazen::encoding::Value;
+    /// use permazen::kv::memory::MemoryStore;
+    /// use permazen::object::{Database, Migrate, TransactionConfig};
+    /// use permazen::__internal::object::DeletionStep;
+    /// use permazen::schema::{DeleteAction, Field, ObjectType, SchemaModel, Simple};
+    ///
+    /// let boss = Simple::reference().on_delete(DeleteAction::Nullify);
+    /// let person = ObjectType::new("Person").field(Field::new("boss", boss));
+    /// let config = TransactionConfig::new(SchemaModel::new().object_type(person))?;
+    /// let db = Database::new(Arc::new(MemoryStore::new()));
+    /// let tx = db.begin(&config)?;
+    /// let [ann, bob] = [tx.create("Person")?, tx.create("Person")?];
+    /// tx.set(bob, "boss", &Value::Ref(ann), Migrate::No)?;
+    ///
+    /// let mut steps = Vec::new();
+    /// tx.delete_telling(ann, &mut |step| Ok(steps.push(step)))?;
+    /// let field = tx.field_storage_id("Person", "boss")?;
+    /// assert_eq!(steps, [
+    ///     DeletionStep::Deleted { id: ann },
+    ///     DeletionStep::Nullified { holder: bob, field, target: ann },
+    /// ]);
+    /// # Ok::<(), permazen::object::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// The errors of [`Transaction::delete`] and of `tell`.
+    pub fn delete_telling(
+        &self,
+        id: ObjId,
+        tell: &mut dyn FnMut(DeletionStep) -> Result<()>,
+    ) -> Result<bool> {
+        self.delete_and_tell(id, Some(tell))
+    }
+
+    /// Deletes several objects as one deletion: they may forbid each other's deletion. Does nothing for IDs
+    /// that no object has.
+    ///
+    /// `tell` is told each thing that this does, as by [`Transaction::delete_telling`]. If something forbids
+    /// it, `tell` is told all that does so ([`DeletionStep::Refused`]), after the other steps. Then this
+    /// fails with the first, and everything is undone. So what the deletion would do, and all that forbids
+    /// it, can be found out by undoing it.
+    ///
+    /// Cost: that of [`Transaction::delete_telling`] for each of them.
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    /// use permazen::encoding::Value;
+    /// use permazen::kv::memory::MemoryStore;
+    /// use permazen::object::{Database, Migrate, TransactionConfig};
+    /// use permazen::schema::{Field, ObjectType, SchemaModel, Simple};
+    ///
+    /// // A friend forbids the deletion.
+    /// let person = ObjectType::new("Person").field(Field::new("friend", Simple::reference()));
+    /// let config = TransactionConfig::new(SchemaModel::new().object_type(person))?;
+    /// let db = Database::new(Arc::new(MemoryStore::new()));
+    /// let tx = db.begin(&config)?;
+    /// let [ann, bob] = [tx.create("Person")?, tx.create("Person")?];
+    /// tx.set(ann, "friend", &Value::Ref(bob), Migrate::No)?;
+    /// tx.set(bob, "friend", &Value::Ref(ann), Migrate::No)?;
+    ///
+    /// assert!(tx.delete(ann).is_err());
+    /// tx.delete_together(&[ann, bob], &mut |_| Ok(()))?;
+    /// assert!(tx.all_objects()?.is_empty()?);
+    /// # Ok::<(), permazen::object::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// The errors of [`Transaction::delete`] and of `tell`.
+    pub fn delete_together(
+        &self,
+        ids: &[ObjId],
+        tell: &mut dyn FnMut(DeletionStep) -> Result<()>,
+    ) -> Result<()> {
+        self.check_open()?;
+        let ids = ids.iter().copied().filter(|id| !self.being_deleted.contains(*id));
+        let ids: Vec<ObjId> = ids.collect();
+        self.run_deletion(&ids, Cascade::new(None, Some(tell))).map(drop)
+    }
+
+    /// Shows `visit` what may forbid the deletion of an object: each other object that refers to it
+    /// through a field that forbids it, and the storage ID of that field or sub-field. An object that is
+    /// deleted with it forbids nothing; [`Transaction::delete_together`] says which ones are not. Stops when
+    /// `visit` returns `Break`. An object that refers to it through several elements of a collection is
+    /// shown once for that field.
+    ///
+    /// Cost: one seek for each field, in any type, that may forbid it; one step and up to two gets
+    /// for each object that refers through it.
+    ///
+    /// # Errors
+    /// The errors of the store; [`Error::Inconsistent`] or [`Error::InvalidObjectVersion`] if the
+    /// meta-data are damaged.
+    pub fn each_refusal(
+        &self,
+        id: ObjId,
+        visit: &mut dyn FnMut(ObjId, StorageId) -> ControlFlow<()>,
+    ) -> Result<()> {
+        self.check_open()?;
+        for field in &*self.incoming() {
+            let visit = &mut |holder| visit(holder, field.field);
+            if self.each_refusing_holder(field, id, visit)?.is_break() {
+                break;
+            }
+        }
+        Ok(())
     }
 }

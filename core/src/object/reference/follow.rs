@@ -69,23 +69,6 @@ impl Transaction {
         Ok(reached.into_iter().collect())
     }
 
-    /// The objects from which `targets` are reached along `path`, in ascending order, each once.
-    /// `filters` are in the order of the path, as for [`follow_path`](Transaction::follow_path),
-    /// which costs the same.
-    ///
-    /// # Errors
-    /// The errors of [`follow_path`](Transaction::follow_path) along the inverted path.
-    pub fn invert_path(
-        &self,
-        path: &[PathStep],
-        filters: &[Option<IdFilter>],
-        targets: impl IntoIterator<Item = ObjId>,
-    ) -> Result<Vec<ObjId>> {
-        let path: Vec<_> = path.iter().rev().map(|step| step.inverted()).collect();
-        let filters: Vec<_> = filters.iter().rev().cloned().collect();
-        self.follow_path(targets, &path, &filters)
-    }
-
     fn check_reference_field(&self, field: StorageId) -> Result<()> {
         let bundle = self.bundle();
         let field_there = bundle.item(field).and_then(|item| item.field());
@@ -120,5 +103,26 @@ impl Transaction {
                 ))
             }),
         })?
+    }
+}
+
+/// What the project's own crates use: it changes without notice.
+#[doc(hidden)]
+impl Transaction {
+    /// The objects from which `targets` are reached along `path`, in ascending order, each once.
+    /// `filters` are in the order of the path, as for [`follow_path`](Transaction::follow_path),
+    /// which costs the same.
+    ///
+    /// # Errors
+    /// The errors of [`follow_path`](Transaction::follow_path) along the inverted path.
+    pub fn invert_path(
+        &self,
+        path: &[PathStep],
+        filters: &[Option<IdFilter>],
+        targets: impl IntoIterator<Item = ObjId>,
+    ) -> Result<Vec<ObjId>> {
+        let path: Vec<_> = path.iter().rev().map(|step| step.inverted()).collect();
+        let filters: Vec<_> = filters.iter().rev().cloned().collect();
+        self.follow_path(targets, &path, &filters)
     }
 }

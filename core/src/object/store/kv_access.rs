@@ -10,26 +10,6 @@ use crate::object::{Result, Transaction};
 use crate::schema::ResolvedKind;
 
 impl Transaction {
-    /// The key of an object's own pair. All keys of the object begin with it. The object need not
-    /// exist.
-    ///
-    /// # Errors
-    /// [`Error::UnknownType`](crate::object::Error::UnknownType).
-    pub fn object_key(&self, id: ObjId) -> Result<[u8; 8]> {
-        self.type_name(id.storage_id())?;
-        Ok(id.to_bytes())
-    }
-
-    /// Lends the key/value pairs for reading, as this transaction sees them. This is for tools that
-    /// read the layout itself. The transaction cannot be changed while they are lent.
-    ///
-    /// # Errors
-    /// The errors of `body`; [`Error::Ended`](crate::object::Error::Ended).
-    pub fn read_pairs<R>(&self, body: impl FnOnce(&dyn KvRead) -> Result<R>) -> Result<R> {
-        self.check_open()?;
-        self.store().read(body)
-    }
-
     /// Runs `body` without conflict detection for what it reads: if another transaction changes
     /// that meanwhile, this one does not fail for it. Use it for what need not be exact, such as
     /// numbers to show, or where to begin a search.
@@ -50,19 +30,6 @@ impl Transaction {
     /// ```
     pub fn untracked<R>(&self, body: impl FnOnce(&Self) -> R) -> R {
         self.store().untracked(|| body(self))
-    }
-
-    /// Waits for a later commit that writes the pair with this key; see [`permazen_kv::KeyWatch`].
-    /// Watching begins at once and continues after the transaction.
-    ///
-    /// # Errors
-    /// [`Error::Ended`](crate::object::Error::Ended).
-    /// [`KvError::Unsupported`](permazen_kv::KvError::Unsupported) if the store does not support
-    /// watching, or if the transaction is detached.
-    pub fn watch_key(&self, key: &[u8]) -> Result<permazen_kv::KeyWatch> {
-        self.check_open()?;
-        self.store()
-            .transaction("watching a key of a detached transaction", |kv| Ok(kv.watch(key)?))
     }
 
     /// Watches the object's own pair, like [`Transaction::watch_key`]. It is written when the
@@ -91,5 +58,42 @@ impl Transaction {
             .filter(|field| matches!(field.kind, ResolvedKind::Simple(_) | ResolvedKind::Counter))
             .ok_or_else(|| unknown_field(&object_type, field))?;
         self.watch_key(&layout::field_key(id, &field.key))
+    }
+}
+
+/// What the project's own crates use: it changes without notice.
+#[doc(hidden)]
+impl Transaction {
+    /// The key of an object's own pair. All keys of the object begin with it. The object need not
+    /// exist.
+    ///
+    /// # Errors
+    /// [`Error::UnknownType`](crate::object::Error::UnknownType).
+    pub fn object_key(&self, id: ObjId) -> Result<[u8; 8]> {
+        self.type_name(id.storage_id())?;
+        Ok(id.to_bytes())
+    }
+
+    /// Lends the key/value pairs for reading, as this transaction sees them. This is for tools that
+    /// read the layout itself. The transaction cannot be changed while they are lent.
+    ///
+    /// # Errors
+    /// The errors of `body`; [`Error::Ended`](crate::object::Error::Ended).
+    pub fn read_pairs<R>(&self, body: impl FnOnce(&dyn KvRead) -> Result<R>) -> Result<R> {
+        self.check_open()?;
+        self.store().read(body)
+    }
+
+    /// Waits for a later commit that writes the pair with this key; see [`permazen_kv::KeyWatch`].
+    /// Watching begins at once and continues after the transaction.
+    ///
+    /// # Errors
+    /// [`Error::Ended`](crate::object::Error::Ended).
+    /// [`KvError::Unsupported`](permazen_kv::KvError::Unsupported) if the store does not support
+    /// watching, or if the transaction is detached.
+    pub fn watch_key(&self, key: &[u8]) -> Result<permazen_kv::KeyWatch> {
+        self.check_open()?;
+        self.store()
+            .transaction("watching a key of a detached transaction", |kv| Ok(kv.watch(key)?))
     }
 }

@@ -41,6 +41,7 @@ impl ObjectBuilder {
     }
 
     /// Reuses the memory of an object that is no longer needed.
+    #[doc(hidden)]
     pub fn reusing(mut data: ObjectData, object_type: Arc<ResolvedType>) -> Self {
         data.id = None;
         data.object_type = object_type;
@@ -125,6 +126,7 @@ impl ObjectBuilder {
     /// # Errors
     /// The errors of `write`; [`EncodingError::Invalid`] if what it appends is not a value of the
     /// field, or if the field is of another kind. Then nothing is added.
+    #[doc(hidden)]
     pub fn write_simple(
         &mut self,
         field: &ResolvedField,
@@ -139,6 +141,7 @@ impl ObjectBuilder {
     }
 
     /// Sets a counter.
+    #[doc(hidden)]
     pub fn write_counter(&mut self, field: &ResolvedField, value: i64) {
         let start = self.data.bytes.len();
         self.data.bytes.extend_from_slice(&value.to_be_bytes());
@@ -150,6 +153,7 @@ impl ObjectBuilder {
     ///
     /// # Errors
     /// The errors of [`write_simple`](ObjectBuilder::write_simple).
+    #[doc(hidden)]
     pub fn write_set_element(
         &mut self,
         field: &ResolvedField,
@@ -169,6 +173,7 @@ impl ObjectBuilder {
     ///
     /// # Errors
     /// The errors of [`write_simple`](ObjectBuilder::write_simple).
+    #[doc(hidden)]
     pub fn write_list_element(
         &mut self,
         field: &ResolvedField,
@@ -191,6 +196,7 @@ impl ObjectBuilder {
     ///
     /// # Errors
     /// The errors of [`write_simple`](ObjectBuilder::write_simple).
+    #[doc(hidden)]
     pub fn write_map_entry(
         &mut self,
         field: &ResolvedField,

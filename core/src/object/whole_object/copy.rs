@@ -151,37 +151,6 @@ impl Transaction {
         result
     }
 
-    /// Makes `data` the content of the object with this ID. Creates the object if it does not
-    /// exist, and returns `true`. If it has another schema than `data`, first moves it to that
-    /// schema. Of the options, only [`silent`](CopyOptions::silent) and
-    /// [`noting_missing`](CopyOptions::noting_missing) have an effect.
-    ///
-    /// Cost: as much as [`Transaction::create_with`] or [`Transaction::store_object`].
-    ///
-    /// # Errors
-    /// After these errors, nothing has changed:
-    ///
-    /// * [`Error::UnknownType`] if the type of `data` is not recorded in this database;
-    /// * [`Error::InvalidArgument`] if the ID is of another type, or not [in its shortest
-    ///   form](ObjId::is_shortest);
-    /// * [`Error::DeletedObject`] and [`Error::InvalidValue`] for references that are not allowed;
-    /// * [`Error::KeyTooLong`];
-    /// * errors of listeners to schema changes.
-    ///
-    /// If another listener fails, its error is returned, but the object has the new content.
-    pub fn replace_object(
-        &self,
-        id: ObjId,
-        data: &ObjectData,
-        options: &mut CopyOptions<'_>,
-    ) -> Result<bool> {
-        self.check_open()?;
-        data.check_lists()?;
-        let data = self.as_recorded(data)?;
-        self.check_id_of(id, data.object_type())?;
-        self.receive(id, &data, false, options)
-    }
-
     fn receive(
         &self,
         id: ObjId,
@@ -281,6 +250,41 @@ impl Transaction {
     pub(in crate::object) fn outside_of_copies(&self) -> impl Drop {
         let noted = self.missing.replace(None);
         CopyState { tx: self, noted, silent: self.notifier.set_silent(false) }
+    }
+}
+
+/// What the project's own crates use: it changes without notice.
+#[doc(hidden)]
+impl Transaction {
+    /// Makes `data` the content of the object with this ID. Creates the object if it does not
+    /// exist, and returns `true`. If it has another schema than `data`, first moves it to that
+    /// schema. Of the options, only [`silent`](CopyOptions::silent) and
+    /// [`noting_missing`](CopyOptions::noting_missing) have an effect.
+    ///
+    /// Cost: as much as [`Transaction::create_with`] or [`Transaction::store_object`].
+    ///
+    /// # Errors
+    /// After these errors, nothing has changed:
+    ///
+    /// * [`Error::UnknownType`] if the type of `data` is not recorded in this database;
+    /// * [`Error::InvalidArgument`] if the ID is of another type, or not [in its shortest
+    ///   form](ObjId::is_shortest);
+    /// * [`Error::DeletedObject`] and [`Error::InvalidValue`] for references that are not allowed;
+    /// * [`Error::KeyTooLong`];
+    /// * errors of listeners to schema changes.
+    ///
+    /// If another listener fails, its error is returned, but the object has the new content.
+    pub fn replace_object(
+        &self,
+        id: ObjId,
+        data: &ObjectData,
+        options: &mut CopyOptions<'_>,
+    ) -> Result<bool> {
+        self.check_open()?;
+        data.check_lists()?;
+        let data = self.as_recorded(data)?;
+        self.check_id_of(id, data.object_type())?;
+        self.receive(id, &data, false, options)
     }
 }
 

@@ -32,50 +32,6 @@ impl Transaction {
         self.create_in(type_name, &self.schema())
     }
 
-    /// Creates an object like [`Transaction::create`], but with another recorded schema.
-    ///
-    /// # Errors
-    /// The errors of [`Transaction::create`]; [`Error::InvalidArgument`] if the schema is not
-    /// recorded.
-    pub fn create_in(&self, type_name: &str, schema: &Schema) -> Result<ObjId> {
-        self.check_open()?;
-        let schema = self.recorded_schema(schema.id)?;
-        let object_type = schema.object_type(type_name).ok_or_else(|| Error::UnknownType {
-            name: format!("{type_name:?}"),
-            schema: Some(schema.id),
-        })?;
-        let id = NewId::Drawn(self.shared.random_id(object_type.storage_id)?);
-        self.create_default(id, object_type)
-    }
-
-    /// Creates an object of the transaction's schema with this ID and default values. Returns
-    /// `false`, and does nothing, if the object already exists in any schema. Costs as much as
-    /// [`Transaction::create`].
-    ///
-    /// # Errors
-    /// [`Error::UnknownType`]; [`Error::InvalidArgument`] if the ID is not [in its shortest
-    /// form](ObjId::is_shortest). An error of a create listener: then the object exists.
-    pub fn create_with_id(&self, id: ObjId) -> Result<bool> {
-        self.create_with_id_in(id, self.schema().id)
-    }
-
-    /// Creates an object like [`Transaction::create_with_id`], but with another recorded schema.
-    ///
-    /// # Errors
-    /// The errors of [`Transaction::create_with_id`]; [`Error::InvalidArgument`] if the schema is
-    /// not recorded.
-    pub fn create_with_id_in(&self, id: ObjId, schema: SchemaId) -> Result<bool> {
-        if self.operation(|| self.exists(id))? {
-            return Ok(false);
-        }
-        let schema = self.recorded_schema(schema)?;
-        let object_type = schema.type_by_storage_id(id.storage_id()).ok_or_else(|| {
-            Error::UnknownType { name: format!("#{}", id.storage_id()), schema: Some(schema.id) }
-        })?;
-        self.create_default(NewId::Absent(id), object_type)?;
-        Ok(true)
-    }
-
     /// Creates an object with all its values. The ID is random if none is given. Returns `None`,
     /// and does nothing, if an object already has the ID.
     ///
@@ -325,5 +281,53 @@ impl Transaction {
             }
         }
         Ok(())
+    }
+}
+
+/// What the project's own crates use: it changes without notice.
+#[doc(hidden)]
+impl Transaction {
+    /// Creates an object like [`Transaction::create`], but with another recorded schema.
+    ///
+    /// # Errors
+    /// The errors of [`Transaction::create`]; [`Error::InvalidArgument`] if the schema is not
+    /// recorded.
+    pub fn create_in(&self, type_name: &str, schema: &Schema) -> Result<ObjId> {
+        self.check_open()?;
+        let schema = self.recorded_schema(schema.id)?;
+        let object_type = schema.object_type(type_name).ok_or_else(|| Error::UnknownType {
+            name: format!("{type_name:?}"),
+            schema: Some(schema.id),
+        })?;
+        let id = NewId::Drawn(self.shared.random_id(object_type.storage_id)?);
+        self.create_default(id, object_type)
+    }
+
+    /// Creates an object of the transaction's schema with this ID and default values. Returns
+    /// `false`, and does nothing, if the object already exists in any schema. Costs as much as
+    /// [`Transaction::create`].
+    ///
+    /// # Errors
+    /// [`Error::UnknownType`]; [`Error::InvalidArgument`] if the ID is not [in its shortest
+    /// form](ObjId::is_shortest). An error of a create listener: then the object exists.
+    pub fn create_with_id(&self, id: ObjId) -> Result<bool> {
+        self.create_with_id_in(id, self.schema().id)
+    }
+
+    /// Creates an object like [`Transaction::create_with_id`], but with another recorded schema.
+    ///
+    /// # Errors
+    /// The errors of [`Transaction::create_with_id`]; [`Error::InvalidArgument`] if the schema is
+    /// not recorded.
+    pub fn create_with_id_in(&self, id: ObjId, schema: SchemaId) -> Result<bool> {
+        if self.operation(|| self.exists(id))? {
+            return Ok(false);
+        }
+        let schema = self.recorded_schema(schema)?;
+        let object_type = schema.type_by_storage_id(id.storage_id()).ok_or_else(|| {
+            Error::UnknownType { name: format!("#{}", id.storage_id()), schema: Some(schema.id) }
+        })?;
+        self.create_default(NewId::Absent(id), object_type)?;
+        Ok(true)
     }
 }

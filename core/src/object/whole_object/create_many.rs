@@ -13,45 +13,6 @@ use crate::object::{Error, Result, Transaction};
 const BATCH: usize = 1 << 14;
 
 impl Transaction {
-    /// Creates objects with all their values and random IDs, and returns the IDs in the order of
-    /// `objects`. All are created or none.
-    ///
-    /// This does what [`create_with`](Transaction::create_with) does for one after the other. It is
-    /// faster if nobody listens to the creation or to fields of these objects: then it writes the
-    /// pairs of many objects in the order of their keys.
-    ///
-    /// Cost: one get for each reference that may not dangle, and one put for each stored pair,
-    /// including index entries.
-    ///
-    /// ```
-    /// use permazen::object::{ObjectBuilder, Result, Transaction};
-    ///
-    /// fn add_people(tx: &Transaction, count: usize) -> Result<Vec<permazen::ObjId>> {
-    ///     let person = tx.schema().object_type("Person").expect("in the schema").clone();
-    ///     let people: Vec<_> =
-    ///         (0..count).map(|_| ObjectBuilder::new(person.clone()).finish()).collect();
-    ///     tx.create_many(&people)
-    /// }
-    /// ```
-    ///
-    /// # Errors
-    /// The errors of [`create_with`](Transaction::create_with), of the first object that has one.
-    /// Nothing is created then, not even after the error of a listener. [`Error::DeletedObject`] if
-    /// a hook for one of them deletes another one.
-    pub fn create_many(&self, objects: &[ObjectData]) -> Result<Vec<ObjId>> {
-        self.check_open()?;
-        let is_watched = |object: &ObjectData| {
-            let object_type = object.object_type();
-            self.notifier.watches_creation(object_type.storage_id)
-                || self.watches_content(object_type)
-        };
-        if objects.iter().any(is_watched) {
-            return self.create_each(objects);
-        }
-        let create = || self.mutate(|| self.put_many(objects));
-        self.creating(create, |ids| ids.clone())
-    }
-
     /// Creates the objects one after the other, so that listeners are told of each in its turn.
     fn create_each(&self, objects: &[ObjectData]) -> Result<Vec<ObjId>> {
         // With an ID that is drawn, an object is always created.
@@ -139,5 +100,48 @@ impl Transaction {
             Some((id, _)) => error.about(|| format!("new {}", self.named(**id))),
             None => error,
         }
+    }
+}
+
+/// What the project's own crates use: it changes without notice.
+#[doc(hidden)]
+impl Transaction {
+    /// Creates objects with all their values and random IDs, and returns the IDs in the order of
+    /// `objects`. All are created or none.
+    ///
+    /// This does what [`create_with`](Transaction::create_with) does for one after the other. It is
+    /// faster if nobody listens to the creation or to fields of these objects: then it writes the
+    /// pairs of many objects in the order of their keys.
+    ///
+    /// Cost: one get for each reference that may not dangle, and one put for each stored pair,
+    /// including index entries.
+    ///
+    /// ```
+    /// use permazen::object::{ObjectBuilder, Result, Transaction};
+    ///
+    /// fn add_people(tx: &Transaction, count: usize) -> Result<Vec<permazen::ObjId>> {
+    ///     let person = tx.schema().object_type("Person").expect("in the schema").clone();
+    ///     let people: Vec<_> =
+    ///         (0..count).map(|_| ObjectBuilder::new(person.clone()).finish()).collect();
+    ///     tx.create_many(&people)
+    /// }
+    /// ```
+    ///
+    /// # Errors
+    /// The errors of [`create_with`](Transaction::create_with), of the first object that has one.
+    /// Nothing is created then, not even after the error of a listener. [`Error::DeletedObject`] if
+    /// a hook for one of them deletes another one.
+    pub fn create_many(&self, objects: &[ObjectData]) -> Result<Vec<ObjId>> {
+        self.check_open()?;
+        let is_watched = |object: &ObjectData| {
+            let object_type = object.object_type();
+            self.notifier.watches_creation(object_type.storage_id)
+                || self.watches_content(object_type)
+        };
+        if objects.iter().any(is_watched) {
+            return self.create_each(objects);
+        }
+        let create = || self.mutate(|| self.put_many(objects));
+        self.creating(create, |ids| ids.clone())
     }
 }

@@ -145,6 +145,7 @@ impl ObjectData {
 
     /// The stored value of a simple field or counter; `None` if nothing is stored, which means the
     /// default.
+    #[doc(hidden)]
     pub fn stored(&self, field: &ResolvedField) -> Option<&[u8]> {
         let field = field.storage_id;
         let first = self.pairs.get(self.pairs.partition_point(|pair| pair.field < field))?;
@@ -157,6 +158,7 @@ impl ObjectData {
     /// # Errors
     /// [`Error::UnknownEncoding`] if nothing is stored and the default value is not known;
     /// [`Error::UnknownField`] if the field is of another kind.
+    #[doc(hidden)]
     pub fn simple<'a>(&'a self, field: &'a ResolvedField) -> Result<&'a [u8]> {
         if let Some(stored) = self.stored(field) {
             return Ok(stored);
@@ -201,6 +203,7 @@ impl ObjectData {
     /// The stored pairs of a field in key order. Each pair has what follows the field in the key,
     /// and the value. For a set these are the element and nothing; for a list, the encoded position
     /// and the element; for a map, the key and the value.
+    #[doc(hidden)]
     pub fn pairs(
         &self,
         field: &ResolvedField,
@@ -282,6 +285,7 @@ impl ObjectData {
     ///
     /// # Errors
     /// [`Error::Inconsistent`] for an element whose key is not that of a position.
+    #[doc(hidden)]
     pub fn elements(
         &self,
         field: &ResolvedField,
@@ -293,6 +297,7 @@ impl ObjectData {
     ///
     /// # Errors
     /// [`Error::Inconsistent`] if the stored bytes are not a counter.
+    #[doc(hidden)]
     pub fn counter(&self, field: &ResolvedField) -> Result<i64> {
         match self.stored(field) {
             None => Ok(0),
@@ -316,6 +321,7 @@ impl ObjectData {
     ///
     /// # Errors
     /// The errors of [`decode`](Self::decode).
+    #[doc(hidden)]
     pub fn decode_field(&self, field: &ResolvedField) -> Result<FieldValue> {
         Ok(match &field.kind {
             ResolvedKind::Simple(_) => {

@@ -33,49 +33,6 @@ impl Transaction {
         data.ok_or_else(|| self.deleted(id))
     }
 
-    /// Visits everything that is stored for an object, while its bytes are borrowed. First comes
-    /// its type, without a pair. Then comes each stored pair, by field storage ID and key: the
-    /// field, what follows the field in the key, and the value. What follows the field is the
-    /// element of a set, the encoded position in a list, or the key of a map; otherwise it is
-    /// empty.
-    ///
-    /// Fields with default values have no pair. Counters have eight bytes, most significant first,
-    /// in every store. `visit` must not change anything. With [`Migrate::Yes`] an object in another
-    /// schema is first moved to the transaction's schema. Cost: one seek and a forward scan.
-    ///
-    /// # Errors
-    /// [`UnknownType`](crate::object::Error::UnknownType);
-    /// [`DeletedObject`](crate::object::Error::DeletedObject);
-    /// [`TypeNotInSchema`](crate::object::Error::TypeNotInSchema) with [`Migrate::Yes`];
-    /// [`Inconsistent`](crate::object::Error::Inconsistent) or
-    /// [`InvalidObjectVersion`](crate::object::Error::InvalidObjectVersion) if the
-    /// meta-data are damaged; errors of `visit`.
-    pub fn visit(
-        &self,
-        id: ObjId,
-        migrate: Migrate,
-        mut visit: impl FnMut(
-            &Arc<ResolvedType>,
-            Option<(&Arc<ResolvedField>, &[u8], &[u8])>,
-        ) -> Result<()>,
-    ) -> Result<()> {
-        self.check_open()?;
-        if migrate == Migrate::Yes {
-            let known = self.known_info(id, |info| info.schema);
-            // For an object that is not known yet, the scan below checks the schema.
-            if known.is_some_and(|schema| schema != self.schema_index()) {
-                self.migrate_for_good(id)?;
-            }
-        }
-        match self.scan_object(id, migrate, &mut visit)? {
-            true => Ok(()),
-            false => {
-                self.migrate_for_good(id)?;
-                self.scan_object(id, Migrate::No, &mut visit).map(|_| ())
-            }
-        }
-    }
-
     /// Returns `false` if nothing was visited because the object must be migrated first.
     fn scan_object(
         &self,
@@ -147,5 +104,52 @@ impl Transaction {
                 Ok(true)
             })
             .map_err(|error| error.about(|| self.named(id)))
+    }
+}
+
+/// What the project's own crates use: it changes without notice.
+#[doc(hidden)]
+impl Transaction {
+    /// Visits everything that is stored for an object, while its bytes are borrowed. First comes
+    /// its type, without a pair. Then comes each stored pair, by field storage ID and key: the
+    /// field, what follows the field in the key, and the value. What follows the field is the
+    /// element of a set, the encoded position in a list, or the key of a map; otherwise it is
+    /// empty.
+    ///
+    /// Fields with default values have no pair. Counters have eight bytes, most significant first,
+    /// in every store. `visit` must not change anything. With [`Migrate::Yes`] an object in another
+    /// schema is first moved to the transaction's schema. Cost: one seek and a forward scan.
+    ///
+    /// # Errors
+    /// [`UnknownType`](crate::object::Error::UnknownType);
+    /// [`DeletedObject`](crate::object::Error::DeletedObject);
+    /// [`TypeNotInSchema`](crate::object::Error::TypeNotInSchema) with [`Migrate::Yes`];
+    /// [`Inconsistent`](crate::object::Error::Inconsistent) or
+    /// [`InvalidObjectVersion`](crate::object::Error::InvalidObjectVersion) if the
+    /// meta-data are damaged; errors of `visit`.
+    pub fn visit(
+        &self,
+        id: ObjId,
+        migrate: Migrate,
+        mut visit: impl FnMut(
+            &Arc<ResolvedType>,
+            Option<(&Arc<ResolvedField>, &[u8], &[u8])>,
+        ) -> Result<()>,
+    ) -> Result<()> {
+        self.check_open()?;
+        if migrate == Migrate::Yes {
+            let known = self.known_info(id, |info| info.schema);
+            // For an object that is not known yet, the scan below checks the schema.
+            if known.is_some_and(|schema| schema != self.schema_index()) {
+                self.migrate_for_good(id)?;
+            }
+        }
+        match self.scan_object(id, migrate, &mut visit)? {
+            true => Ok(()),
+            false => {
+                self.migrate_for_good(id)?;
+                self.scan_object(id, Migrate::No, &mut visit).map(|_| ())
+            }
+        }
     }
 }

@@ -5,14 +5,13 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use permazen::__internal::encoding::{EncodingKind, Primitive};
 use permazen::ObjId;
 use permazen::encoding::number::{BigDecimal, BigInteger};
 use permazen::encoding::time::{
     Date, Duration, Instant, LocalDateTime, OffsetDateTime, Year, YearMonth, ZoneId, ZonedDateTime,
 };
-use permazen::encoding::{
-    Encoding, EncodingKind, EncodingRegistry, JavaChar, JavaString, Primitive, Value,
-};
+use permazen::encoding::{Encoding, EncodingRegistry, JavaChar, JavaString, Value};
 use permazen::object::{ObjectBuilder, Transaction};
 use permazen::schema::{Field, FieldKind, ObjectType, SchemaModel, Simple, SubField};
 

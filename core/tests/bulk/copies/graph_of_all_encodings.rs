@@ -1,8 +1,9 @@
 //! Values of all encodings, as plain fields, elements, keys and values, survive JSON.
 
+use permazen::__internal::model::GraphValue;
 use permazen::encoding::{EncodingRegistry, JavaString, Value};
 use permazen::kv::memory::MemoryStore;
-use permazen::model::{Graph, GraphValue, Import};
+use permazen::model::{Graph, Import};
 use permazen::object::{ObjectBuilder, Transaction};
 use permazen::schema::{Field, FieldKind, ObjectType, SchemaModel, Simple, SubField};
 use permazen::{Permazen, PermazenObject, Tx};

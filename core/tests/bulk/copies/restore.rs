@@ -124,8 +124,9 @@ fn assert_same(one: &Graph, other: &Graph) {
 
 /// The ID of the order with a number.
 fn order(graph: &Graph, number: i64) -> ObjId {
-    let is_it = |object: &&permazen::model::GraphObject| {
-        object.fields.get("number") == Some(&permazen::model::GraphValue::Number(number))
+    let is_it = |object: &&permazen::__internal::model::GraphObject| {
+        object.fields.get("number")
+            == Some(&permazen::__internal::model::GraphValue::Number(number))
     };
     graph.objects.iter().find(is_it).unwrap().id
 }
@@ -234,7 +235,7 @@ fn rules_of_the_second_version_are_checked_if_they_are_on() {
     assert_eq!(found, 1);
     use_it(&db, &graph);
 
-    let number = permazen::model::GraphValue::Number(3);
+    let number = permazen::__internal::model::GraphValue::Number(3);
     for object in graph.objects.iter_mut().filter(|object| object.type_name == "RepairOrder") {
         object.fields.insert("number".into(), number.clone());
     }

@@ -3,10 +3,9 @@
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
 
+use permazen::__internal::object::{CreateListener, FieldListener};
 use permazen::encoding::Value;
-use permazen::object::{
-    self, CreateListener, FieldListener, FieldValue, Migrate, ObjectBuilder, Watch,
-};
+use permazen::object::{self, FieldValue, Migrate, ObjectBuilder, Watch};
 use permazen::{Error, ObjIdGenerator, Ref, Tx, Validation};
 use proptest::prelude::*;
 

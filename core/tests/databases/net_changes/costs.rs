@@ -3,11 +3,12 @@
 use std::borrow::Cow;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use permazen::__internal::object::NetChanges;
 use permazen::ObjId;
 use permazen::encoding::Value;
 use permazen::kv::counting::Operations;
 use permazen::kv::{Direction, KeySpan, KvRead, Scan};
-use permazen::object::{Migrate, NetChanges};
+use permazen::object::Migrate;
 
 use crate::net_changes::world::{World, a};
 

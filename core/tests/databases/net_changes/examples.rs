@@ -1,11 +1,12 @@
 use std::sync::Arc;
 
+use permazen::__internal::object::{NetChange, NetChanges};
 use permazen::encoding::Value;
 use permazen::kv::fault::FaultStore;
 use permazen::kv::memory::MemoryStore;
 use permazen::kv::optimistic::OptimisticDatabase;
 use permazen::kv::{KeySpan, KvDatabase, KvError, KvWrite, TxOptions, Writes};
-use permazen::object::{Database, Error, Migrate, NetChange, NetChanges, Transaction};
+use permazen::object::{Database, Error, Migrate, Transaction};
 
 use crate::net_changes::naive::lines;
 use crate::net_changes::world::{World, a, config};

@@ -3,12 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use permazen::__internal::object::{NetChange, NetContent, NetField, NetObject};
+use permazen::__internal::schema::ResolvedKind;
 use permazen::ObjId;
 use permazen::kv::Hex;
-use permazen::object::{
-    Migrate, NetChange, NetContent, NetField, NetObject, ObjectData, Transaction,
-};
-use permazen::schema::{ResolvedField, ResolvedKind, ResolvedType};
+use permazen::object::{Migrate, ObjectData, Transaction};
+use permazen::schema::{ResolvedField, ResolvedType};
 
 /// What all objects contain.
 pub(crate) type Content = BTreeMap<ObjId, ObjectData>;

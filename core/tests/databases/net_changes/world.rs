@@ -2,12 +2,14 @@
 
 use std::sync::Arc;
 
+use permazen::__internal::object::{NetChange, NetChanges};
+use permazen::__internal::schema::SchemaBundle;
 use permazen::ObjId;
 use permazen::kv::counting::{Counter, CountingStore};
 use permazen::kv::memory::MemoryStore;
 use permazen::kv::{Branch, KvDatabase, KvTransaction, TxOptions, Writes};
-use permazen::object::{Database, NetChange, NetChanges, Transaction, TransactionConfig};
-use permazen::schema::{SchemaBundle, SchemaModel, SchemaRemoval};
+use permazen::object::{Database, Transaction, TransactionConfig};
+use permazen::schema::{SchemaModel, SchemaRemoval};
 
 const INT: &str = "urn:fdc:permazen.io:2020:int";
 const STRING: &str = "urn:fdc:permazen.io:2020:String";

@@ -2,7 +2,7 @@
 
 use std::fmt::Debug;
 
-use permazen::object::HookLimit;
+use permazen::__internal::object::HookLimit;
 use permazen::{Error, Obj, PermazenObject, Ref, Result};
 
 use crate::hooks::builder;

@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
+use permazen::__internal::object::WouldLose;
 use permazen::encoding::{Value, ids};
 use permazen::kv::memory::MemoryStore;
-use permazen::object::{Database, Error, FieldValue, Migrate, Transaction, WouldLose};
+use permazen::object::{Database, Error, FieldValue, Migrate, Transaction};
 use permazen::schema::{Field, ObjectType, SchemaError, SchemaId, Simple};
 use permazen::{ObjId, StorageId};
 

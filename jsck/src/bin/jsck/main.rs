@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser, ValueEnum};
-use permazen::escape::{Escaped, needs_escape};
+use permazen::__internal::escape::{Escaped, needs_escape};
 use permazen_jsck::program::{CheckArgs, FAILED, JSON_SCHEMA, Process, Subject, check};
 
 /// Check a Permazen database for consistency, and repair it.

@@ -4,12 +4,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use permazen::__internal::schema::ResolvedKind;
+use permazen::__internal::schema::{SchemaBundle, SchemaTables};
 use permazen::ObjId;
 use permazen::encoding::{Encoding, EncodingRegistry, Reader, Value, uint};
-use permazen::layout::SchemaIndex;
-use permazen::schema::{
-    ResolvedField, ResolvedKind, ResolvedType, SchemaBundle, SchemaTables, UnknownEncodings,
-};
+use permazen::schema::SchemaIndex;
+use permazen::schema::{ResolvedField, ResolvedType, UnknownEncodings};
 
 pub(crate) type Pairs = BTreeMap<Vec<u8>, Vec<u8>>;
 
@@ -107,7 +107,7 @@ fn object(
     let schema = bundle.schema(SchemaIndex::new(number)?)?;
     let object_type = schema.type_by_storage_id(id.storage_id())?;
     expected.insert(id.as_bytes().to_vec(), meta.clone());
-    expected.insert(permazen::layout::object_schema_key(schema.index, id), Vec::new());
+    expected.insert(permazen::__internal::layout::object_schema_key(schema.index, id), Vec::new());
     let mut values = BTreeMap::new();
     let mut left = content.clone();
     left.remove(&[][..]);

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
+use permazen::__internal::schema::ResolvedKind;
 use permazen::ObjId;
 use permazen::encoding::Value;
 use permazen::kv::TxOptions;
@@ -11,7 +12,7 @@ use permazen::object::{
     Database, FieldValue, Migrate, Result as ObjectResult, SchemaChange, Transaction,
     TransactionConfig,
 };
-use permazen::schema::{ResolvedField, ResolvedKind};
+use permazen::schema::ResolvedField;
 use permazen_tests::digest::{self, StateDigest};
 use permazen_tests::files;
 

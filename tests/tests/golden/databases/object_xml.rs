@@ -3,11 +3,12 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use permazen::__internal::schema::{RecordedSchemas, SchemaTables};
 use permazen::kv::memory::MemoryStore;
 use permazen::kv::{KvDatabase, TxOptions};
 use permazen::object::{Database, TransactionConfig};
 use permazen::object_xml::{ObjectXmlReader, ObjectXmlWriter};
-use permazen::schema::{RecordedSchemas, SchemaModel, SchemaRemoval, SchemaTables};
+use permazen::schema::{SchemaModel, SchemaRemoval};
 use permazen_tests::{digest, files, portable};
 
 use super::answers::Answers;

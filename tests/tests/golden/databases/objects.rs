@@ -2,10 +2,11 @@
 
 use std::collections::BTreeMap;
 
+use permazen::__internal::schema::ResolvedKind;
 use permazen::ObjId;
-use permazen::layout::SchemaIndex;
 use permazen::object::{Database, Migrate, Transaction, TransactionConfig};
-use permazen::schema::{ResolvedKind, SchemaRemoval};
+use permazen::schema::SchemaIndex;
+use permazen::schema::SchemaRemoval;
 use permazen_tests::digest::Lines;
 use serde_json::{Value as Json, json};
 

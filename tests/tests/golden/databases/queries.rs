@@ -3,10 +3,13 @@
 use std::collections::BTreeSet;
 use std::ops::Bound as End;
 
-use permazen::encoding::{Encoding, EncodingKind, Value};
-use permazen::layout::SchemaIndex;
-use permazen::object::{Database, Error, IndexEntry, IndexKind, IndexView, Transaction};
-use permazen::schema::{ResolvedKind, ResolvedPart};
+use permazen::__internal::encoding::EncodingKind;
+use permazen::__internal::object::IndexKind;
+use permazen::__internal::schema::ResolvedKind;
+use permazen::__internal::schema::ResolvedPart;
+use permazen::encoding::{Encoding, Value};
+use permazen::object::{Database, Error, IndexEntry, IndexView, Transaction};
+use permazen::schema::SchemaIndex;
 use permazen::{ObjId, StorageId};
 use serde_json::Value as Json;
 
@@ -96,7 +99,7 @@ fn encoding_name(encoding: &dyn Encoding) -> String {
 fn items(tx: &Transaction, id: StorageId) -> BTreeSet<(u32, String)> {
     let bundle = tx.bundle();
     let places = bundle.item(id).map(|item| item.occurrences.as_slice()).unwrap_or_default();
-    let path = |place: &permazen::schema::Occurrence| {
+    let path = |place: &permazen::__internal::schema::Occurrence| {
         let object_type = &place.object_type;
         let path = match &place.part {
             ResolvedPart::Field(field) if field.is_indexed() => {

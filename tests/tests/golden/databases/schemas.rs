@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
+use permazen::__internal::schema::{
+    DatabaseState, RecordedSchemas, SchemaConfig, SchemaTables, inflate, open_schema,
+};
 use permazen::encoding::EncodingRegistry;
 use permazen::kv::TxOptions;
-use permazen::schema::{
-    DatabaseState, RecordedSchemas, SchemaConfig, SchemaModel, SchemaRemoval, SchemaTables,
-    XmlForm, inflate, open_schema,
-};
+use permazen::schema::{SchemaModel, SchemaRemoval, XmlForm};
 use permazen_tests::{files, hex};
 use sha2::{Digest, Sha256};
 
@@ -67,7 +67,7 @@ fn opening(form: &Form) -> Outcome {
 fn compare(
     folder: &Path,
     recorded: &RecordedSchemas,
-    found: &permazen::schema::RecordedSchema,
+    found: &permazen::__internal::schema::RecordedSchema,
     expected: &RecordedSchema,
 ) -> Outcome {
     same("schema index", found.index.get(), expected.index)?;

@@ -4,9 +4,10 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 
+use permazen::__internal::schema::ResolvedKind;
 use permazen::kv::TxOptions;
 use permazen::object::{Database, TransactionConfig};
-use permazen::schema::{ResolvedKind, SchemaModel};
+use permazen::schema::SchemaModel;
 use permazen_tests::{digest, files};
 use serde_json::Value as Json;
 

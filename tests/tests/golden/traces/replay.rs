@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 
+use permazen::__internal::schema::{RecordedSchemas, SchemaTables, inflate};
 use permazen::kv::memory::MemoryStore;
 use permazen::kv::{KvDatabase, TxOptions, xml};
 use permazen::object::{Database, Transaction};
-use permazen::schema::{RecordedSchemas, SchemaTables, inflate};
 use permazen_tests::digest::{self, StateDigest};
 use permazen_tests::{files, hex};
 use serde_json::{Map, Value, json};

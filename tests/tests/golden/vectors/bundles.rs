@@ -3,14 +3,15 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use permazen::__internal::layout;
+use permazen::__internal::schema::ResolvedKind;
+use permazen::__internal::schema::{
+    DatabaseState, OpenedSchema, SchemaConfig, add_schema, inflate, open_schema, remove_schema,
+};
 use permazen::encoding::EncodingRegistry;
 use permazen::kv::memory::MemoryStore;
 use permazen::kv::{Direction, KeySpan, KvDatabase, KvRead, KvTransaction, TxOptions};
-use permazen::layout;
-use permazen::schema::{
-    DatabaseState, OpenedSchema, ResolvedKind, ResolvedType, SchemaConfig, SchemaModel,
-    SchemaRemoval, add_schema, inflate, open_schema, remove_schema,
-};
+use permazen::schema::{ResolvedType, SchemaModel, SchemaRemoval};
 use permazen::{ObjId, StorageId};
 use permazen_tests::digest::state_digest;
 use permazen_tests::hex;

@@ -4,13 +4,13 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use permazen::__internal::encoding::{
+    EncodingKind, EnumArrayEncoding, EnumEncoding, NullSafe, ObjIdEncoding, ReferenceEncoding,
+    StringEncoding, TupleEncoding, UnsignedIntEncoding,
+};
 use permazen::StorageId;
 use permazen::encoding::time::ZoneId;
-use permazen::encoding::{
-    Encoding, EncodingId, EncodingKind, EncodingRegistry, EnumArrayEncoding, EnumEncoding,
-    NullSafe, ObjIdEncoding, Reader, ReferenceEncoding, StringEncoding, TupleEncoding,
-    UnsignedIntEncoding, Value,
-};
+use permazen::encoding::{Encoding, EncodingId, EncodingRegistry, Reader, Value};
 use permazen_tests::hex;
 use serde::Deserialize;
 use serde_json::Value as Json;

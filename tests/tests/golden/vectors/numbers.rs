@@ -1,9 +1,10 @@
 //! `uint.json`, `long.json`, `fixed.json`: number codes, object IDs, keys.
 
+use permazen::__internal::layout;
 use permazen::encoding::{EncodingError, Reader, long, uint};
 use permazen::kv::memory::MemoryStore;
 use permazen::kv::{KvDatabase, TxOptions, key};
-use permazen::layout::{self, SchemaIndex};
+use permazen::schema::SchemaIndex;
 use permazen::{ObjId, StorageId};
 use permazen_tests::hex;
 use serde_json::Value as Json;

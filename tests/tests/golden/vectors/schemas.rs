@@ -3,14 +3,13 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
+use permazen::__internal::schema::SchemaComparison;
+use permazen::__internal::schema::{DatabaseState, SchemaConfig, deflate, inflate, open_schema};
 use permazen::StorageId;
 use permazen::encoding::EncodingRegistry;
 use permazen::kv::memory::MemoryStore;
 use permazen::kv::{KvDatabase, TxOptions};
-use permazen::schema::{
-    DatabaseState, SchemaComparison, SchemaConfig, SchemaError, SchemaModel, XmlForm, deflate,
-    inflate, open_schema,
-};
+use permazen::schema::{SchemaError, SchemaModel, XmlForm};
 use permazen_tests::hex;
 use serde::Deserialize;
 use serde::de::IgnoredAny;

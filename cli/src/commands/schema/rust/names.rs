@@ -3,7 +3,7 @@
 
 use std::collections::HashSet;
 
-use permazen::escape::needs_escape;
+use permazen::__internal::escape::needs_escape;
 
 /// Keywords of every edition, and names that Rust gives to something else.
 const KEYWORDS: &[&str] = &[

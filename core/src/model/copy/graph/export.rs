@@ -11,7 +11,9 @@ use crate::id::ObjId;
 use crate::model::error::Result;
 use crate::model::tx::Tx;
 use crate::object::{Migrate, ObjectData};
-use crate::schema::{Item, Part, RecordedSchema, ResolvedField, ResolvedKind, SchemaId, XmlForm};
+use crate::schema::item::{Item, Part};
+use crate::schema::recorded_schemas::RecordedSchema;
+use crate::schema::{ResolvedField, ResolvedKind, SchemaId, XmlForm};
 
 impl Tx {
     /// Objects as plain data, for JSON and the like. Every value is there exactly as it is stored.

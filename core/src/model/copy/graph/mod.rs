@@ -64,6 +64,7 @@ pub struct Graph {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub schemas: Vec<String>,
     /// The objects, in any order.
+    #[doc(hidden)]
     pub objects: Vec<GraphObject>,
 }
 
