@@ -103,29 +103,28 @@ pub mod __private {
         WriteDefault,
     };
     pub use crate::model::field_roles::{IsCounter, Referred, Stored};
-    pub use crate::model::for_derive::{
-        copied, encode_id, made, object, object_of_kind, start_of, this,
-    };
-    pub use crate::model::handle::Handle;
-    pub use crate::model::hook::along::{
-        BeginsAt, EndsAt, IsAtEndOf, Route, TellsAllChangesAs, WatchedAt,
-    };
-    pub use crate::model::hook::change::{FromChange, IsAnyChangeOf, IsChangeOf};
-    pub use crate::model::hook::declare::{HasHooks, HookDecl, Hooks, HooksOfModel};
-    pub use crate::model::hook::observe::Checked;
-    pub use crate::model::hook::subject::{Among, object_of, object_with};
+    pub use crate::model::for_derive::{copied, encode_id, made, object, object_of_kind, this};
+    pub use crate::model::handle::{Accessors, Handle};
+    pub use crate::model::hook::along::{BeginsAt, EndsAt, IsAtEndOf, TellsAllChangesAs};
+    pub use crate::model::hook::among::Among;
+    pub use crate::model::hook::block::{HasHooks, Hooks, HooksOfModel};
+    pub use crate::model::hook::change::{IsAnyChangeOf, IsChangeOf};
+    pub use crate::model::hook::declare::HookDecl;
+    pub use crate::model::hook::route::{Route, WatchedAt};
+    pub use crate::model::hook::subject::object_of;
     pub use crate::model::hook::told::{Outcome, Returned, Told};
+    pub use crate::model::hook::watched::{Checked, FromChange};
     pub use crate::model::index::{Columns, Tuple};
     pub use crate::model::kind::Becomes;
     pub use crate::model::kind::{
         Block, Constants, Included, Inside, KindMember as Member, Next, Place, Places, Slot,
-        distinct, joined,
+        distinct, joined, object_with, start_of,
     };
     pub use crate::model::load::{ObjectReader, ObjectWriter};
     pub use crate::model::path::MeetsHandle;
     pub use crate::model::rules::validating::{Validates, Validating};
     pub use crate::model::stored_as::{ByText, ByTryFrom, HeldFor};
-    pub use crate::model::target::{Accessors, Handles};
+    pub use crate::model::target::Handles;
     pub use crate::model::{
         Any, AnyObj, Composite, CounterField, CounterOf, DeleteAction, EncodeAs, EnumType, Field,
         Indexed, Kind, ListField, ListOf, MapField, MapOf, Meets, Mixin, Model, ModelSet,

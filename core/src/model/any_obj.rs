@@ -4,15 +4,13 @@ use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
-use super::copy::Cascade;
 use super::error::Result;
-use super::kind::{Mixin, With};
-use super::obj::Obj;
-use super::objects::Objs;
-use super::path::{self, Path, Plurality, ReferenceField};
-use super::target::{Any, Model, Ref, Target};
+use super::reference::{Any, Ref};
+use super::rules::Validation;
+use super::target::{Handles, Target};
 use super::tx::Tx;
-use crate::encoding::Value;
+use super::values::EncodeAs;
+use crate::encoding::{self, Value};
 use crate::id::ObjId;
 use crate::object::{FieldValue, Migrate};
 use crate::schema::{ResolvedField, ResolvedType, SchemaId};
@@ -21,7 +19,7 @@ use crate::schema::{ResolvedField, ResolvedType, SchemaId};
 /// name, with [`Value`]s.
 ///
 /// The fields are those of the object's own schema. It never moves the object to the transaction's
-/// schema, where [`Obj`] moves it if it must.
+/// schema, where [`Obj`](super::Obj) moves it if it must.
 #[derive(Clone, Copy)]
 pub struct AnyObj<'t> {
     tx: &'t Tx,
@@ -79,39 +77,6 @@ impl<'t> AnyObj<'t> {
         Ok(self.tx.core.object_schema(self.id)?.id)
     }
 
-    /// The object as an object of model `M`, if it has that type.
-    pub fn downcast<M: Model>(&self) -> Option<Obj<'t, M>> {
-        Obj::of(self.tx, self.id).ok().flatten()
-    }
-
-    /// The object with the accessors of mix-in `X`, if a registered model of its type has it. Queries
-    /// of the constants of a mix-in give `AnyObj`. No cost.
-    ///
-    /// ```
-    /// # use permazen::{Permazen, PermazenFields, PermazenObject, kv::memory::MemoryStore};
-    /// #[derive(PermazenFields, Default)]
-    /// struct Named { #[permazen(indexed)] name: String }
-    ///
-    /// #[derive(PermazenObject, Default)]
-    /// struct Dog { #[permazen(flatten)] named: Named }
-    ///
-    /// # let db = Permazen::builder(MemoryStore::new()).model::<Dog>().build()?;
-    /// db.write(|tx| {
-    ///     tx.create_default::<Dog>()?.set_name("Rex")?;
-    ///     for object in tx.index(Named::NAME)?.objects() {
-    ///         if let Some(named) = object?.with::<Named>() {
-    ///             named.set_name("Max")?;
-    ///         }
-    ///     }
-    ///     assert_eq!(tx.index(Named::NAME)?.get("Max")?.count()?, 1);
-    ///     Ok(())
-    /// })?;
-    /// # Ok::<(), permazen::Error>(())
-    /// ```
-    pub fn with<X: Mixin>(&self) -> Option<With<'t, X>> {
-        With::of(self.tx, self.id).ok()
-    }
-
     /// Reads a simple field by name. Cost: one get.
     ///
     /// # Errors
@@ -142,45 +107,16 @@ impl<'t> AnyObj<'t> {
         object_type.fields.iter().map(decode).collect()
     }
 
-    /// Has all rules checked for this object. See [`Obj::revalidate`].
+    /// Has all rules checked for this object. See [`Obj::revalidate`](super::Obj::revalidate).
     ///
     /// # Errors
     /// If the object does not exist.
     pub fn revalidate(&self) -> Result<()> {
         self.tx.core.info(self.id)?;
-        if self.tx.rule_options()?.validation != super::Validation::Off {
+        if self.tx.rule_options()?.validation != Validation::Off {
             self.tx.core.dirty_set.everything(self.id);
         }
         Ok(())
-    }
-
-    /// The objects that refer to this one through a field, each once. See
-    /// [`Obj::referrers`] for costs and errors.
-    pub fn referrers<F: ReferenceField>(&self, field: F) -> Result<Objs<'t, F::Owner>> {
-        path::referrers(self.tx, field, self.id)
-    }
-
-    /// What a path finds from this object. See [`Obj::follow`].
-    ///
-    /// # Errors
-    /// The errors of [`Path::follow`].
-    pub fn follow<A: Target, B: Target, N: Plurality>(
-        &self,
-        path: &Path<A, B, N>,
-    ) -> Result<N::Found<'t, B>> {
-        N::found(path.follow_ids(self.tx, [Ok(self.id)])?)
-    }
-
-    /// The objects to which a named cascade leads from this one. See [`Cascade`].
-    pub fn cascade(&self, name: impl Into<String>) -> Cascade<'t> {
-        Cascade::new(self.tx, vec![self.id], vec![name.into()])
-    }
-
-    /// Copies the object, and those to which the cascades of `copy` lead. Returns the copy of this
-    /// object. See [`Tx::copy_all`] for costs and errors.
-    pub fn copy_to<'d>(&self, dest: &'d Tx, copy: super::copy::Copy) -> Result<AnyObj<'d>> {
-        let copied = self.tx.copy_all([self.id], dest, copy)?;
-        Ok(dest.any(copied.get(&self.id).copied().unwrap_or(self.id)))
     }
 
     /// Deletes the object. Returns false if it does not exist.
@@ -210,5 +146,49 @@ impl Hash for AnyObj<'_> {
 impl fmt::Debug for AnyObj<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "AnyObj({})", self.id)
+    }
+}
+
+impl Tx {
+    /// A handle on any object. Reads nothing.
+    pub fn any(&self, id: impl Into<ObjId>) -> AnyObj<'_> {
+        AnyObj::new(self, id.into())
+    }
+}
+
+impl Target for Any {
+    type Live<'t> = AnyObj<'t>;
+    const TYPES: Option<&'static [&'static str]> = None;
+
+    fn live<'t>(from: Handles<'t>, id: ObjId) -> Result<AnyObj<'t>> {
+        Ok(from.tx.any(id))
+    }
+}
+
+impl From<AnyObj<'_>> for Ref<Any> {
+    fn from(object: AnyObj<'_>) -> Ref<Any> {
+        object.to_ref()
+    }
+}
+
+impl EncodeAs<Ref<Any>> for AnyObj<'_> {
+    #[inline]
+    fn encode_as(&self, out: &mut Vec<u8>) -> encoding::Result<()> {
+        out.extend_from_slice(self.id.as_bytes());
+        Ok(())
+    }
+}
+
+impl EncodeAs<Option<Ref<Any>>> for AnyObj<'_> {
+    #[inline]
+    fn encode_as(&self, out: &mut Vec<u8>) -> encoding::Result<()> {
+        out.extend_from_slice(self.id.as_bytes());
+        Ok(())
+    }
+}
+
+impl From<AnyObj<'_>> for ObjId {
+    fn from(object: AnyObj<'_>) -> ObjId {
+        object.id()
     }
 }

@@ -5,65 +5,64 @@ use std::any::TypeId;
 use std::collections::BTreeMap;
 use std::sync::{Arc, PoisonError, RwLock};
 
+use super::bound_fields::{BoundFields, FieldsOfModels, Part};
 use super::declare::{Shape, ValueDecl};
-use super::error::{Error, ModelErrors, Result};
+use super::error::{Error, Result};
 use super::evolution::{Evolution, FieldPlan, Plan};
-use super::hook;
-use super::index::{self, Other, Wanted};
+use super::index::Other;
 use super::load::ObjectWriter;
-use super::model_set::ModelSet;
-use super::rules::{RuleOptions, Rules, watched};
-use super::target::{Model, ModelInfo, Target};
-use crate::encoding::{EncodingError, uint};
-use crate::id::{ObjId, StorageId};
+use super::model_info::ModelInfo;
+use super::rules::{RuleOptions, Rules};
+use crate::encoding::uint;
+use crate::id::StorageId;
 use crate::layout::SchemaIndex;
 use crate::object::{self, IndexShape, ListenerSet, Migrate, ObjectData, WatchedFields};
-use crate::schema::{ResolvedField, ResolvedKind, ResolvedType, Schema, SchemaBundle, SchemaId};
+use crate::schema::{ResolvedField, ResolvedType, Schema, SchemaBundle, SchemaId};
 
 /// All registered models, bound to one recorded schema.
 #[derive(Debug)]
 pub(crate) struct Bindings {
     pub(crate) schema: Arc<Schema>,
-    bundle: Arc<SchemaBundle>,
-    models: Arc<Models>,
+    pub(super) bundle: Arc<SchemaBundle>,
+    pub(super) models: Arc<Models>,
     /// Which changes the rules of the models must know of.
-    watched: Arc<WatchedFields>,
-    hooks: Arc<ListenerSet>,
+    pub(super) watched: Arc<WatchedFields>,
+    pub(super) hooks: Arc<ListenerSet>,
     /// How rules are checked, unless a transaction says otherwise.
-    rule_options: RuleOptions,
+    pub(super) rule_options: RuleOptions,
 }
 
 /// The bound models, in the order of their type IDs.
 #[derive(Debug)]
 pub struct Models {
+    /// Sorted for the binary search in `with_type_id`.
     bindings: Vec<Binding>,
+    /// The fields in them, for own conversions.
+    fields: FieldsOfModels,
     evolution: Evolution,
 }
 
 impl Models {
+    pub(super) fn new(mut bindings: Vec<Binding>, evolution: Evolution) -> Self {
+        bindings.sort_unstable_by_key(|binding| binding.info.type_id);
+        let fields = bindings.iter().map(|it| (it.info.type_id, it.fields.clone()));
+        Models { fields: FieldsOfModels::new(fields.collect()), bindings, evolution }
+    }
+
+    /// The fields of all models.
+    pub(crate) fn fields(&self) -> &FieldsOfModels {
+        &self.fields
+    }
+
     /// When objects move to the schema of the models, and what may be lost.
     pub(crate) fn evolution(&self) -> Evolution {
         self.evolution
-    }
-
-    /// The binding of a model. Cost: a binary search without hashing.
-    pub(crate) fn of<M: Model>(&self) -> Result<&Binding> {
-        let missing = Error::NotRegistered { type_name: M::TYPE_NAME };
-        self.with_type_id(TypeId::of::<M>()).ok_or(missing)
     }
 
     /// The binding of the model that is this type.
     pub(crate) fn with_type_id(&self, type_id: TypeId) -> Option<&Binding> {
         let at = self.bindings.binary_search_by_key(&type_id, |binding| binding.info.type_id);
         at.ok().and_then(|at| self.bindings.get(at))
-    }
-
-    /// The bindings of a model or kind, or all.
-    pub(crate) fn of_target<T: Target>(&self) -> Result<Vec<&Binding>> {
-        match T::TYPES {
-            Some(names) => names.iter().map(|name| self.named(name)).collect(),
-            None => Ok(self.iter().collect()),
-        }
     }
 
     /// The binding of the model of a type, by its name.
@@ -82,15 +81,6 @@ impl Models {
     }
 }
 
-/// Which index of a field.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Part {
-    /// The index of the field itself, of the elements, or of the keys.
-    Main,
-    /// The index of the values of a map.
-    MapValue,
-}
-
 /// What [`Bindings::others`] gives, by the storage ID of the index and whether the query returns map
 /// keys.
 type KnownOthers = BTreeMap<(StorageId, bool), Arc<[Other]>>;
@@ -101,57 +91,20 @@ pub(crate) struct Binding {
     pub(crate) info: ModelInfo,
     /// Whether an access to an object moves it to the transaction's schema in any case.
     pub(crate) access: Migrate,
-    pub(crate) object_type: Arc<ResolvedType>,
-    /// In the order of the struct's fields.
-    fields: Vec<Arc<ResolvedField>>,
+    pub(crate) fields: BoundFields,
     /// For each field, the index of the field, its elements or its keys, then the index of the
     /// values of a map.
-    shapes: Vec<[Option<Arc<IndexShape>>; 2]>,
+    pub(super) shapes: Vec<[Option<Arc<IndexShape>>; 2]>,
     /// The shapes of the composite indexes, in the order of the struct's list.
-    composites: Vec<Arc<IndexShape>>,
+    pub(super) composites: Vec<Arc<IndexShape>>,
     pub(crate) rules: Rules,
     /// What becomes of the type in other recorded schemas, as far as it was asked for.
-    plans: RwLock<BTreeMap<(SchemaIndex, SchemaId), Arc<Plan>>>,
+    pub(super) plans: RwLock<BTreeMap<(SchemaIndex, SchemaId), Arc<Plan>>>,
     /// What [`Bindings::others`] gives, as far as it was asked for.
-    others: RwLock<KnownOthers>,
+    pub(super) others: RwLock<KnownOthers>,
 }
 
 impl Bindings {
-    /// Binds `models` to `schema`, which was made from them.
-    pub(crate) fn new(
-        set: &ModelSet,
-        schema: Arc<Schema>,
-        bundle: &Arc<SchemaBundle>,
-        evolution: Evolution,
-        rule_options: RuleOptions,
-    ) -> Result<Self> {
-        let bind = |info: &ModelInfo| Binding::new(*info, &schema, bundle, evolution);
-        let mut bound: Vec<Binding> = set.as_slice().iter().map(bind).collect::<Result<_>>()?;
-        let mut problems = Vec::new();
-        for binding in &mut bound {
-            binding.rules = Rules::of(binding, &mut problems)?;
-        }
-        if !problems.is_empty() {
-            return Err(ModelErrors(problems).into());
-        }
-        Rules::add_kinds(&mut bound, set.hooked_kinds());
-        Rules::share(&mut bound);
-        let watched = Arc::new(watched(bound.iter(), bundle)?);
-        // Sorted for the binary search in `Models::of`.
-        bound.sort_unstable_by_key(|binding| binding.info.type_id);
-        let models = Arc::new(Models { bindings: bound, evolution });
-        // In the order in which the models were registered.
-        let hooks = hook::compile(set, &models, bundle)?;
-        let bundle = Arc::clone(bundle);
-        Ok(Bindings { schema, bundle, models, watched, hooks, rule_options })
-    }
-
-    /// The same models, bound to the schema of a transaction.
-    pub(crate) fn again(&self, set: &ModelSet, tx: &object::Transaction) -> Result<Self> {
-        let (evolution, rules) = (self.models.evolution, self.rule_options);
-        Bindings::new(set, tx.schema(), &tx.bundle(), evolution, rules)
-    }
-
     /// Whether these bindings fit a transaction.
     pub(crate) fn fit(&self, tx: &object::Transaction) -> bool {
         tx.has_schema(&self.schema) && tx.has_bundle(&self.bundle)
@@ -167,18 +120,13 @@ impl Bindings {
     }
 
     /// The recorded schemas to which the models are bound.
-    pub(crate) fn bundle(&self) -> &SchemaBundle {
+    pub(crate) fn bundle(&self) -> &Arc<SchemaBundle> {
         &self.bundle
     }
 
     /// Which changes the rules of the models must know of.
     pub(crate) fn watched(&self) -> &Arc<WatchedFields> {
         &self.watched
-    }
-
-    /// The same with other recorded schemas.
-    pub(crate) fn watched_with(&self, bundle: &SchemaBundle) -> Result<WatchedFields> {
-        watched(self.models.iter(), bundle)
     }
 
     /// Lets a transaction call the hooks of the models.
@@ -193,32 +141,6 @@ impl Bindings {
         &self.hooks
     }
 
-    /// The recorded schemas in which the entries of a model's objects are not just those of an
-    /// index, as a transaction sees them.
-    pub(crate) fn others(
-        &self,
-        binding: &Binding,
-        wanted: Wanted<'_>,
-        tx: &object::Transaction,
-    ) -> Arc<[Other]> {
-        let bundle = tx.bundle();
-        let others = || index::others(binding, wanted, &bundle, self.models.evolution);
-        // The transaction has changed the recorded schemas.
-        if !Arc::ptr_eq(&bundle, &self.bundle) {
-            return others().into();
-        }
-        let key = (wanted.shape.storage_id(), wanted.with_keys);
-        let all = binding.others.read().unwrap_or_else(PoisonError::into_inner);
-        if let Some(known) = all.get(&key) {
-            return Arc::clone(known);
-        }
-        drop(all);
-        let others: Arc<[Other]> = others().into();
-        let mut all = binding.others.write().unwrap_or_else(PoisonError::into_inner);
-        all.insert(key, Arc::clone(&others));
-        others
-    }
-
     /// The storage IDs of all registered object types.
     pub(crate) fn storage_ids(&self) -> impl Iterator<Item = StorageId> {
         self.models.iter().map(Binding::storage_id)
@@ -226,57 +148,13 @@ impl Bindings {
 }
 
 impl Binding {
-    fn new(
-        info: ModelInfo,
-        schema: &Schema,
-        bundle: &SchemaBundle,
-        evolution: Evolution,
-    ) -> Result<Self> {
-        let missing = |what: String| {
-            Error::Object(object::Error::Inconsistent {
-                what: format!("{what} is missing in the schema"),
-            })
-        };
-        let object_type =
-            schema.object_type(info.name).ok_or_else(|| missing(info.name.to_owned()))?;
-        let fields = info.fields.iter().map(|field| {
-            let found = object_type.field(field.name).cloned();
-            found.ok_or_else(|| missing(format!("{}.{}", info.name, field.name)))
-        });
-        let fields: Vec<_> = fields.collect::<Result<_>>()?;
-        let composites = info.composites.iter().map(|index| {
-            let found =
-                object_type.index(index.name).ok_or_else(|| missing(index.name.to_owned()))?;
-            Ok(Arc::new(IndexShape::of_index(object_type, found)))
-        });
-        let composites = composites.collect::<Result<_>>()?;
-        let shape =
-            |field: &ResolvedField| IndexShape::of_field(bundle, object_type, field).map(Arc::new);
-        let shapes = fields.iter().map(|field| match &field.kind {
-            ResolvedKind::Set { element } | ResolvedKind::List { element } => {
-                [shape(element), None]
-            }
-            ResolvedKind::Map { key, value } => [shape(key), shape(value)],
-            ResolvedKind::Simple(_) | ResolvedKind::Counter => [shape(field), None],
-        });
-        let shapes = shapes.collect();
-        let object_type = object_type.clone();
-        let (plans, others) = Default::default();
-        let access = match evolution {
-            Evolution::Exact => Migrate::No,
-            Evolution::AsJava => Migrate::Yes,
-        };
-        let rules = Rules::default();
-        Ok(Binding { info, access, object_type, fields, shapes, composites, rules, plans, others })
-    }
-
     pub(crate) fn storage_id(&self) -> StorageId {
-        self.object_type.storage_id
+        self.fields.object_type.storage_id
     }
 
     /// The field at a position of the struct.
     pub(crate) fn field(&self, position: usize) -> Result<&Arc<ResolvedField>> {
-        self.fields.get(position).ok_or_else(|| self.misused(position))
+        self.fields.field(position)
     }
 
     /// An index of the field at a position of the struct.
@@ -285,12 +163,12 @@ impl Binding {
             Part::Main => shapes[0].clone(),
             Part::MapValue => shapes[1].clone(),
         });
-        shapes.ok_or_else(|| self.misused(position))
+        shapes.ok_or_else(|| self.fields.misused(position))
     }
 
     /// The composite index at a position of the struct's list.
     pub(crate) fn composite_shape(&self, position: usize) -> Result<Arc<IndexShape>> {
-        self.composites.get(position).cloned().ok_or_else(|| self.misused(position))
+        self.composites.get(position).cloned().ok_or_else(|| self.fields.misused(position))
     }
 
     /// All indexes of the model.
@@ -300,16 +178,13 @@ impl Binding {
 
     /// The position of the field that has this storage ID, or a sub-field that has it.
     pub(crate) fn field_with(&self, id: StorageId) -> Option<usize> {
-        let is_it = |field: &Arc<ResolvedField>| {
-            field.storage_id == id || field.sub_fields().any(|part| part.storage_id == id)
-        };
-        self.fields.iter().position(is_it)
+        self.fields.with_storage_id(id)
     }
 
     /// The positions of the fields whose values are in an index of the model.
     pub(crate) fn indexed_fields(&self, shape: &IndexShape) -> impl Iterator<Item = usize> {
         let id = shape.storage_id();
-        let composite = self.object_type.indexes.iter().find(|index| index.storage_id == id);
+        let composite = self.fields.object_type.indexes.iter().find(|index| index.storage_id == id);
         let columns = composite.into_iter().flat_map(|index| &index.fields);
         let columns = columns.filter_map(|field| self.field_with(field.storage_id));
         let field = composite.is_none().then(|| self.field_with(id)).flatten();
@@ -324,7 +199,7 @@ impl Binding {
             return Arc::clone(plan);
         }
         drop(plans);
-        let plan = Arc::new(Plan::new(old, self));
+        let plan = Arc::new(Plan::new(old, self.info.fields, &self.fields));
         let mut plans = self.plans.write().unwrap_or_else(PoisonError::into_inner);
         Arc::clone(plans.entry(key).or_insert(plan))
     }
@@ -349,7 +224,7 @@ impl Binding {
     /// Content in which only the field at a position has a value: the one it has in objects whose
     /// schema lacks it.
     pub(crate) fn default_of(&self, position: usize) -> Result<ObjectData> {
-        let mut writer = ObjectWriter::new(self);
+        let mut writer = ObjectWriter::new(&self.fields);
         self.write_default(position, &mut writer)?;
         Ok(writer.finish().0)
     }
@@ -357,7 +232,7 @@ impl Binding {
     /// The content of a new object with the values that the model states, else with those of the
     /// encodings, and the fields whose values the model states; `None` if it states none.
     pub(crate) fn defaults(&self) -> Result<Option<(ObjectData, Vec<StorageId>)>> {
-        let mut writer = ObjectWriter::new(self);
+        let mut writer = ObjectWriter::new(&self.fields);
         for position in 0..self.info.fields.len() {
             self.write_default(position, &mut writer)?;
         }
@@ -395,35 +270,8 @@ impl Binding {
         })
     }
 
-    /// The error for a stored value that does not fit the type in the struct. `schema` is that of
-    /// the object.
-    pub(crate) fn undecodable(
-        &self,
-        id: ObjId,
-        schema: Option<SchemaId>,
-        field: &ResolvedField,
-        source: EncodingError,
-    ) -> Error {
-        let path = self.path(field);
-        match (source, schema) {
-            (EncodingError::NullValue(_), _) if field.simple().is_none() => {
-                Error::NullInside { field: path, id }
-            }
-            (EncodingError::NullValue(_), Some(schema)) => {
-                let is_null = schema == self.object_type.schema_of;
-                Error::Missing { field: path, id, schema, is_null, is_new: false }
-            }
-            (source, _) => Error::Decode { field: path, id, source },
-        }
-    }
-
-    fn misused(&self, position: usize) -> Error {
-        let what = format!("object type {} has no field or index {position}", self.info.name);
-        Error::Object(object::Error::InvalidArgument { what })
-    }
-
     /// `Person.name`
     pub(crate) fn path(&self, field: &ResolvedField) -> String {
-        format!("{}.{}", self.info.name, field.full_name)
+        self.fields.path(field)
     }
 }

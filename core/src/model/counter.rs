@@ -69,3 +69,11 @@ impl<'t> CounterOf<'t> {
         })
     }
 }
+
+/// For generated accessors. `position` is the position of the field in the struct.
+impl<'t> Handle<'t> {
+    /// The counter. Reads nothing.
+    pub fn counter(&self, position: usize) -> CounterOf<'t> {
+        CounterOf::new(*self, position)
+    }
+}

@@ -9,9 +9,7 @@ use crate::schema::DeleteAction;
 
 use super::error::Result;
 use super::evolution::OldValues;
-use super::kind::Mixin;
 use super::load::ObjectWriter;
-use super::target::{Ref, Target};
 
 /// A field as its struct declares it.
 #[derive(Debug, Clone, Copy)]
@@ -175,13 +173,6 @@ impl FieldDecl {
         self
     }
 
-    /// Says which mix-in declares the field.
-    #[must_use]
-    pub const fn declared_in<X: Mixin>(mut self) -> Self {
-        self.declared_in = Some(TypeId::of::<X>);
-        self
-    }
-
     /// The same field in a model in which there are `fields` other fields before its mix-in.
     pub(crate) const fn after(mut self, fields: usize) -> Self {
         self.start += fields;
@@ -237,16 +228,6 @@ impl ValueDecl {
             forward_cascades: &[],
             inverse_cascades: &[],
         }
-    }
-
-    /// References to objects of type `T` that may be null.
-    pub const fn reference<T: Target>() -> Self {
-        ValueDecl { optional: true, ..Self::of::<Ref<T>>() }
-    }
-
-    /// References to objects of type `T`. Null is no value of the struct.
-    pub const fn required_reference<T: Target>() -> Self {
-        Self::of::<Ref<T>>()
     }
 
     /// Requests a storage ID, for a sub-field.
@@ -352,13 +333,6 @@ impl CompositeDecl {
             unique: false,
             excludes: &[],
         }
-    }
-
-    /// Says which mix-in declares the index.
-    #[must_use]
-    pub const fn declared_in<X: Mixin>(mut self) -> Self {
-        self.declared_in = Some(TypeId::of::<X>);
-        self
     }
 
     /// The same index in a model in which there are `fields` other fields before its mix-in.

@@ -4,9 +4,11 @@ use super::any_obj::AnyObj;
 use super::copy::Copy;
 use super::error::{Error, Result};
 use super::handle::Handle;
-use super::kind::{Included, KindMember, Mixin};
+use super::kind::KindMember;
 use super::obj::Obj;
-use super::target::{Handles, Model, Ref, Target};
+use super::object_type::Model;
+use super::reference::Ref;
+use super::target::{Handles, Target, wrong_type};
 use super::tx::Tx;
 use crate::encoding::EncodingError;
 use crate::id::ObjId;
@@ -38,11 +40,6 @@ fn looked_up<M: Model>(tx: &Tx, id: ObjId) -> Result<Obj<'_, M>, Box<Error>> {
     Ok(Obj::new(tx, binding, id))
 }
 
-#[cold]
-pub(super) fn wrong_type(tx: &Tx, id: ObjId, expected: &'static str) -> Error {
-    Error::WrongType { id, found: tx.core.type_name_of(id), expected }
-}
-
 /// The handle to which accessors belong.
 pub fn this<'t, M: Model>(object: &Handle<'t>) -> Obj<'t, M> {
     Obj::new(object.tx, object.binding, object.id)
@@ -68,12 +65,6 @@ pub fn copied<'d, K: Target>(object: AnyObj<'_>, dest: &'d Tx, copy: Copy) -> Re
     dest.get(Ref::<K>::new(object.id()))?;
     let copied = object.copy_to(dest, copy)?;
     dest.get(Ref::<K>::new(copied.id()))
-}
-
-/// Where the fields of mix-in `X` begin in the model of an object.
-pub fn start_of<X: Mixin>(object: &Handle<'_>) -> usize {
-    // Each model of a kind has the mix-in: constant code has checked it.
-    object.binding.info.included::<X>().map_or(usize::MAX / 2, Included::start)
 }
 
 /// Appends the encoded form of a reference.

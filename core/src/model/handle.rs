@@ -4,18 +4,29 @@
 use std::fmt;
 
 use super::binding::Binding;
-use super::collection::{ListOf, MapOf, SetOf};
-use super::counter::CounterOf;
 use super::error::{Error, Result};
-use super::load::ObjectWriter;
+use super::reference::Ref;
 use super::stored_as::StoredAs;
-use super::target::{Handles, Model, Ref, Target};
+use super::target::{Handles, Target};
 use super::tx::Tx;
 use super::values::EncodeAs;
 use crate::encoding::{Encodable, EncodingError, FieldType};
 use crate::id::ObjId;
 use crate::object::{self, Migrate, ObjectData};
-use crate::schema::{ResolvedField, SchemaId};
+use crate::schema::ResolvedField;
+
+/// The generated accessors of one model: those of its own fields, or those of a mix-in before them.
+pub trait Accessors<'t>: Copy + fmt::Debug + 't {
+    /// How many fields the struct has up to here: its own, and those of the mix-ins whose accessors
+    /// these are.
+    const LEN: usize;
+
+    /// The accessors of one object.
+    fn bind(handle: Handle<'t>) -> Self;
+
+    /// The object.
+    fn handle(&self) -> Handle<'t>;
+}
 
 /// An object in a transaction, as generated accessors see it.
 #[derive(Clone, Copy)]
@@ -194,71 +205,6 @@ impl<'t> Handle<'t> {
         })
     }
 
-    /// The counter. Reads nothing.
-    pub fn counter(&self, position: usize) -> CounterOf<'t> {
-        CounterOf::new(*self, position)
-    }
-
-    /// The live view of a set.
-    ///
-    /// # Errors
-    /// If the object does not exist.
-    pub fn set_of<E: FieldType>(&self, position: usize) -> Result<SetOf<'t, E>> {
-        SetOf::new(*self, position)
-    }
-
-    /// The live view of a list.
-    ///
-    /// # Errors
-    /// If the object does not exist.
-    pub fn list_of<E: FieldType>(&self, position: usize) -> Result<ListOf<'t, E>> {
-        ListOf::new(*self, position)
-    }
-
-    /// The live view of a map.
-    ///
-    /// # Errors
-    /// If the object does not exist.
-    pub fn map_of<K: FieldType, V: FieldType>(&self, position: usize) -> Result<MapOf<'t, K, V>> {
-        MapOf::new(*self, position)
-    }
-
-    /// Gives a set these elements and no others.
-    ///
-    /// # Errors
-    /// The errors of [`SetOf::replace`].
-    pub fn replace_set<E: FieldType>(
-        &self,
-        position: usize,
-        elements: impl IntoIterator<Item: EncodeAs<E>>,
-    ) -> Result<()> {
-        self.set_of::<E>(position)?.replace(elements)
-    }
-
-    /// Gives a list these elements and no others.
-    ///
-    /// # Errors
-    /// The errors of [`ListOf::replace`].
-    pub fn replace_list<E: FieldType>(
-        &self,
-        position: usize,
-        elements: impl IntoIterator<Item: EncodeAs<E>>,
-    ) -> Result<()> {
-        self.list_of::<E>(position)?.replace(elements)
-    }
-
-    /// Gives a map these entries and no others.
-    ///
-    /// # Errors
-    /// The errors of [`MapOf::replace`].
-    pub fn replace_map<K: FieldType, V: FieldType, A: EncodeAs<K>, B: EncodeAs<V>>(
-        &self,
-        position: usize,
-        entries: impl IntoIterator<Item = (A, B)>,
-    ) -> Result<()> {
-        self.map_of::<K, V>(position)?.replace(entries)
-    }
-
     /// Returns `moved`, the result of moving an object to the transaction's schema and reading it.
     /// If the object could not be moved because an index entry would be too long, returns instead
     /// what `read` reads from the content that the object would have there.
@@ -394,41 +340,9 @@ impl<'t> Handle<'t> {
         Ok(may_depend && !self.tx.core.is_current(self.id)?)
     }
 
-    /// The content of the object as the model sees it, and the schema in which the object is.
-    pub(super) fn content(&self) -> Result<(ObjectData, SchemaId)> {
-        if self.access() == Migrate::No
-            && let Some(content) = self.content_in_place()?
-        {
-            return Ok(content);
-        }
-        let moved = self.or_unmovable(self.tx.core.load(self.id, Migrate::Yes), Ok)?;
-        Ok((moved, self.binding.object_type.schema_of))
-    }
-
-    /// The content of the object as the model sees it where the object is, and its schema; `None` if
-    /// the model cannot read it there.
-    pub(super) fn content_in_place(&self) -> Result<Option<(ObjectData, SchemaId)>> {
-        let (core, current) = (&self.tx.core, &self.binding.object_type);
-        let data = core.load(self.id, Migrate::No)?;
-        if data.object_type().schema == current.schema {
-            return Ok(Some((data, current.schema_of)));
-        }
-        let plan = self.binding.plan(data.object_type());
-        if !self.binding.fits_in_place(&plan) {
-            return Ok(None);
-        }
-        let seen = self.binding.see(data, core)?;
-        Ok(Some((seen.data, seen.schema)))
-    }
-
     pub(crate) fn undecodable(&self, field: &ResolvedField, source: EncodingError) -> Error {
         let schema = self.tx.core.object_schema(self.id).map(|schema| schema.id);
-        self.binding.undecodable(self.id, schema.ok(), field, source)
-    }
-
-    /// Writes all fields but counters.
-    pub(super) fn store<M: Model>(&self, value: &M) -> Result<()> {
-        self.store_content(&ObjectWriter::content(self.binding, value)?)
+        self.binding.fields.undecodable(self.id, schema.ok(), field, source)
     }
 
     pub(crate) fn unencodable(&self, field: &ResolvedField, source: EncodingError) -> Error {

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use super::binding::Binding;
+use super::bound_fields::BoundFields;
 use super::error::{Error, Result};
+use super::reference::{Any, Ref};
 use super::stored_as::StoredAs;
-use super::target::{Any, Model, Ref, Target};
 use super::values::Counter;
 use crate::encoding::{Encodable, EncodingError, FieldType};
 use crate::id::ObjId;
@@ -16,7 +16,7 @@ use crate::schema::{ResolvedField, ResolvedKind, SchemaId};
 /// a field in the struct.
 #[derive(Debug)]
 pub struct ObjectReader<'a> {
-    binding: &'a Binding,
+    fields: &'a BoundFields,
     id: ObjId,
     /// The schema in which the object is.
     schema: SchemaId,
@@ -27,28 +27,28 @@ pub struct ObjectReader<'a> {
 
 impl<'a> ObjectReader<'a> {
     pub(crate) fn new(
-        binding: &'a Binding,
+        fields: &'a BoundFields,
         id: ObjId,
         schema: SchemaId,
         data: &'a ObjectData,
     ) -> Self {
-        ObjectReader { binding, id, schema, data, start: 0 }
+        ObjectReader { fields, id, schema, data, start: 0 }
     }
 
     /// The values of a mix-in whose fields begin after `fields` others.
     #[must_use]
     pub fn after(&self, fields: usize) -> Self {
-        let ObjectReader { binding, id, schema, data, start } = *self;
-        ObjectReader { binding, id, schema, data, start: start + fields }
+        let start = self.start + fields;
+        ObjectReader { start, ..*self }
     }
 
     fn field(&self, position: usize) -> Result<&'a Arc<ResolvedField>> {
-        self.binding.field(self.start + position)
+        self.fields.field(self.start + position)
     }
 
     fn decode<V: FieldType>(&self, field: &ResolvedField, bytes: &[u8]) -> Result<V> {
         V::decode_all(bytes)
-            .map_err(|source| self.binding.undecodable(self.id, Some(self.schema), field, source))
+            .map_err(|source| self.fields.undecodable(self.id, Some(self.schema), field, source))
     }
 
     /// The value of a simple field.
@@ -67,7 +67,7 @@ impl<'a> ObjectReader<'a> {
     pub fn converted<D: FieldType, V: StoredAs<D, H>, H>(&mut self, position: usize) -> Result<V> {
         let value: D = self.simple(position)?;
         let field = self.field(position)?;
-        V::from_stored(value).map_err(|source| unconvertible(self.binding, field, source))
+        V::from_stored(value).map_err(|source| unconvertible(self.fields, field, source))
     }
 
     /// The value of a simple field, converted from `D` inside an `Option`.
@@ -81,14 +81,14 @@ impl<'a> ObjectReader<'a> {
         let value: Option<D> = self.simple(position)?;
         let field = self.field(position)?;
         let value = value.map(V::from_stored).transpose();
-        value.map_err(|source| unconvertible(self.binding, field, source))
+        value.map_err(|source| unconvertible(self.fields, field, source))
     }
 
     /// The value of a reference.
     ///
     /// # Errors
     /// If the value is damaged.
-    pub fn reference<T: Target>(&mut self, position: usize) -> Result<Option<Ref<T>>> {
+    pub fn reference<T>(&mut self, position: usize) -> Result<Option<Ref<T>>> {
         // References of all targets are alike, so the compiler makes this code once.
         match self.simple::<Option<Ref<Any>>>(position)? {
             Some(target) => Ok(Some(Ref::new(target.id()))),
@@ -100,7 +100,7 @@ impl<'a> ObjectReader<'a> {
     ///
     /// # Errors
     /// If the value is damaged or null.
-    pub fn required_reference<T: Target>(&mut self, position: usize) -> Result<Ref<T>> {
+    pub fn required_reference<T>(&mut self, position: usize) -> Result<Ref<T>> {
         let target: Ref<Any> = self.simple(position)?;
         Ok(Ref::new(target.id()))
     }
@@ -151,7 +151,7 @@ impl<'a> ObjectReader<'a> {
 /// `position` is the position of a field in the struct.
 #[derive(Debug)]
 pub struct ObjectWriter<'a> {
-    binding: &'a Binding,
+    fields: &'a BoundFields,
     data: ObjectBuilder,
     /// The positions of the fields that were written.
     written: Vec<usize>,
@@ -160,40 +160,36 @@ pub struct ObjectWriter<'a> {
 }
 
 impl<'a> ObjectWriter<'a> {
-    /// The content of an object with the values of `value`.
-    pub(crate) fn content<M: Model>(binding: &'a Binding, value: &M) -> Result<ObjectData> {
-        Self::content_of(binding, &mut |writer| value.write(writer))
-    }
-
-    /// The same without types, so that the compiler makes it once for all models.
+    /// The content of an object with the values that `write` writes. It has no types, so that the compiler
+    /// makes it once for all models.
     pub(super) fn content_of(
-        binding: &'a Binding,
+        fields: &'a BoundFields,
         write: &mut dyn FnMut(&mut ObjectWriter<'_>) -> Result<()>,
     ) -> Result<ObjectData> {
-        let mut writer = ObjectWriter::new(binding);
+        let mut writer = ObjectWriter::new(fields);
         write(&mut writer)?;
         Ok(writer.finish().0)
     }
 
     /// A writer that reuses the memory of an object that is no longer needed.
-    pub(super) fn reusing(binding: &'a Binding, data: Option<ObjectData>) -> Self {
-        let Some(data) = data else { return ObjectWriter::new(binding) };
-        let data = ObjectBuilder::reusing(data, Arc::clone(&binding.object_type));
-        let written = Vec::with_capacity(binding.info.fields.len());
-        ObjectWriter { binding, data, written, start: 0 }
+    pub(super) fn reusing(fields: &'a BoundFields, data: Option<ObjectData>) -> Self {
+        let Some(data) = data else { return ObjectWriter::new(fields) };
+        let data = ObjectBuilder::reusing(data, Arc::clone(&fields.object_type));
+        let written = Vec::with_capacity(fields.len());
+        ObjectWriter { fields, data, written, start: 0 }
     }
 
     /// A writer for an object of a model, without content yet.
-    pub(super) fn new(binding: &'a Binding) -> Self {
-        let data = ObjectBuilder::new(Arc::clone(&binding.object_type));
-        let written = Vec::with_capacity(binding.info.fields.len());
-        ObjectWriter { binding, data, written, start: 0 }
+    pub(super) fn new(fields: &'a BoundFields) -> Self {
+        let data = ObjectBuilder::new(Arc::clone(&fields.object_type));
+        let written = Vec::with_capacity(fields.len());
+        ObjectWriter { fields, data, written, start: 0 }
     }
 
     /// Writes the content that the field at a position has in `data`, in which its definition is
     /// the same.
     pub(super) fn copy(&mut self, position: usize, data: &ObjectData) -> Result<()> {
-        self.pairs(position, data.pairs(self.binding.field(position)?))
+        self.pairs(position, data.pairs(self.fields.field(position)?))
     }
 
     /// Writes a field with these stored pairs: what follows the field in a key, and the value.
@@ -249,7 +245,7 @@ impl<'a> ObjectWriter<'a> {
 
     /// Takes back what was written to a field.
     pub(super) fn forget(&mut self, position: usize) -> Result<()> {
-        self.data.forget(self.binding.field(position)?);
+        self.data.forget(self.fields.field(position)?);
         self.written.retain(|written| *written != position);
         Ok(())
     }
@@ -262,7 +258,7 @@ impl<'a> ObjectWriter<'a> {
     /// The field at a position, which is now written.
     fn field(&mut self, position: usize) -> Result<&'a Arc<ResolvedField>> {
         let position = self.start + position;
-        let field = self.binding.field(position)?;
+        let field = self.fields.field(position)?;
         self.written.push(position);
         Ok(field)
     }
@@ -276,7 +272,7 @@ impl<'a> ObjectWriter<'a> {
         let field = self.field(position)?;
         self.data
             .write_simple(field, write)
-            .map_err(|source| unencodable(self.binding, field, source))
+            .map_err(|source| unencodable(self.fields, field, source))
     }
 
     /// Writes a simple field.
@@ -296,8 +292,8 @@ impl<'a> ObjectWriter<'a> {
         position: usize,
         value: &V,
     ) -> Result<()> {
-        let field = self.binding.field(self.start + position)?;
-        let value = value.stored().map_err(|source| unconvertible(self.binding, field, source))?;
+        let field = self.fields.field(self.start + position)?;
+        let value = value.stored().map_err(|source| unconvertible(self.fields, field, source))?;
         self.simple(position, &value)
     }
 
@@ -310,9 +306,9 @@ impl<'a> ObjectWriter<'a> {
         position: usize,
         value: &Option<V>,
     ) -> Result<()> {
-        let field = self.binding.field(self.start + position)?;
+        let field = self.fields.field(self.start + position)?;
         let value = value.as_ref().map(V::stored).transpose();
-        let value = value.map_err(|source| unconvertible(self.binding, field, source))?;
+        let value = value.map_err(|source| unconvertible(self.fields, field, source))?;
         self.simple(position, &value)
     }
 
@@ -320,7 +316,7 @@ impl<'a> ObjectWriter<'a> {
     ///
     /// # Errors
     /// If the struct has no such field.
-    pub fn reference<T: Target>(&mut self, position: usize, value: Option<Ref<T>>) -> Result<()> {
+    pub fn reference<T>(&mut self, position: usize, value: Option<Ref<T>>) -> Result<()> {
         match value {
             Some(target) => self.simple(position, &Some(Ref::<Any>::new(target.id()))),
             None => self.simple::<Option<Ref<Any>>>(position, &None),
@@ -331,7 +327,7 @@ impl<'a> ObjectWriter<'a> {
     ///
     /// # Errors
     /// If the struct has no such field.
-    pub fn required_reference<T: Target>(&mut self, position: usize, value: Ref<T>) -> Result<()> {
+    pub fn required_reference<T>(&mut self, position: usize, value: Ref<T>) -> Result<()> {
         self.simple(position, &Ref::<Any>::new(value.id()))
     }
 
@@ -362,7 +358,7 @@ impl<'a> ObjectWriter<'a> {
             } else {
                 self.data.write_list_element(field, at, |out| element.encode_to(out))
             };
-            written.map_err(|source| unencodable(self.binding, field, source))?;
+            written.map_err(|source| unencodable(self.fields, field, source))?;
         }
         Ok(())
     }
@@ -381,7 +377,7 @@ impl<'a> ObjectWriter<'a> {
             let (key, value) = entry.parts();
             self.data
                 .write_map_entry(field, |out| key.encode_to(out), |out| value.encode_to(out))
-                .map_err(|source| unencodable(self.binding, field, source))?;
+                .map_err(|source| unencodable(self.fields, field, source))?;
         }
         Ok(())
     }
@@ -405,14 +401,14 @@ impl<'e, K, V> Entry<'e, K, V> for &'e (K, V) {
     }
 }
 
-fn unencodable(binding: &Binding, field: &ResolvedField, source: EncodingError) -> Error {
-    Error::Encode { field: binding.path(field), source }
+fn unencodable(fields: &BoundFields, field: &ResolvedField, source: EncodingError) -> Error {
+    Error::Encode { field: fields.path(field), source }
 }
 
 fn unconvertible(
-    binding: &Binding,
+    fields: &BoundFields,
     field: &ResolvedField,
     source: impl Into<Box<dyn std::error::Error + Send + Sync>>,
 ) -> Error {
-    Error::Convert { field: binding.path(field), source: source.into() }
+    Error::Convert { field: fields.path(field), source: source.into() }
 }

@@ -9,9 +9,10 @@ use permazen_kv::KvError;
 use super::binding::Bindings;
 use super::error::{Error, Result};
 use super::load::ObjectWriter;
+use super::object_type::{Model, PlainData};
 use super::permazen::Permazen;
+use super::reference::Ref;
 use super::rules::{self, Validation};
-use super::target::{Model, PlainData, Ref};
 use crate::object::{self, LoadProgress, Loaded, Memory, ObjectData, UnfinishedLoad};
 
 /// Fills a new database with objects, faster than transactions can: see [`Permazen::loader`].
@@ -169,7 +170,7 @@ impl<'p> Loader<'p> {
 
     fn add_at<M: Model>(&mut self, id: Ref<M>, value: impl PlainData<M>) -> Result<()> {
         let binding = self.bindings.models().of::<M>()?;
-        let mut writer = ObjectWriter::reusing(binding, self.last.take());
+        let mut writer = ObjectWriter::reusing(&binding.fields, self.last.take());
         value.plain().write(&mut writer)?;
         let (data, _) = writer.finish();
         if self.checks {

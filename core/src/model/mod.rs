@@ -6,12 +6,23 @@
 //! handles ([`Obj`]) give access to objects. A [`Ref`] is a reference that outlives the
 //! transaction. [`Tx::index`] queries an index, which a field constant such as `Person::NAME`
 //! names.
+//!
+//! The modules from below: what models declare (`declare`, `model_info`); their fields, bound to a recorded
+//! schema, and values of whole objects (`bound_fields`, `load`); all that is bound (`binding`) and the
+//! transaction (`tx`); what references can refer to (`target`), and the fields of one object (`handle`);
+//! models and their objects (`object_type`, `obj`). On these stand the folders, each with the methods of
+//! `Tx` and of handles that belong to its subject. `bind` and `attach` put all of it together for
+//! `permazen`.
 
 mod any_obj;
+mod attach;
+mod bind;
 pub(crate) mod binding;
+mod bound_fields;
 mod collection;
 pub(crate) mod copy;
 mod counter;
+mod create;
 pub(crate) mod declare;
 mod earlier_schemas;
 pub(crate) mod error;
@@ -25,17 +36,21 @@ pub(crate) mod index;
 pub(crate) mod kind;
 pub(crate) mod load;
 mod loader;
+mod model_info;
 mod model_set;
 mod obj;
+mod object_type;
 mod objects;
 pub(crate) mod path;
 mod permazen;
+mod reference;
 pub(crate) mod rules;
 #[cfg(feature = "serde")]
 mod serde_forms;
 pub(crate) mod stored_as;
 pub(crate) mod target;
 mod to_schema;
+mod transaction;
 mod tx;
 pub(crate) mod values;
 mod versioned;
@@ -71,12 +86,15 @@ pub use kind::{Kind, Mixin, Source, With, Within};
 pub use loader::Loader;
 pub use model_set::ModelSet;
 pub use obj::Obj;
+pub use object_type::{Model, PlainData};
 pub use objects::{Objs, ObjsIter, SetOfObjs};
 pub use path::{Many, Meets, One, Path, Plurality, ReferenceField};
 #[doc(no_inline)]
 pub use permazen_kv::Retry;
+pub use reference::{Any, Ref};
 pub use rules::{CommitError, Rule, RulesReport, Validation, Violation, Violations};
-pub use target::{Any, Model, PlainData, Ref, Target};
-pub use tx::{Transaction, Tx};
+pub use target::Target;
+pub use transaction::Transaction;
+pub use tx::Tx;
 pub use values::{Counter, EncodeAs, EnumType};
 pub use versioned::{Base, ChangedField, ChangedSince, Versioned};

@@ -2,10 +2,11 @@
 
 use std::any::TypeId;
 
+use super::hook::among::Among;
 use super::hook::declare::HookDecl;
-use super::hook::subject::{Among, Subject};
-use super::kind::Kind;
-use super::target::{Model, ModelInfo};
+use super::hook::subject::Subject;
+use super::model_info::ModelInfo;
+use super::object_type::Model;
 
 /// A set of models. A library offers its models as one value, and the program that uses it need not
 /// list them:
@@ -41,9 +42,25 @@ use super::target::{Model, ModelInfo};
 #[derive(Debug, Clone, Default)]
 #[must_use = "a set does nothing until a builder gets it"]
 pub struct ModelSet {
-    models: Vec<ModelInfo>,
+    models: Vec<Registered>,
     /// In the order in which they were added.
     kinds: Vec<HookedKind>,
+}
+
+/// A model with its hooks.
+#[derive(Debug, Clone)]
+pub(super) struct Registered {
+    pub(super) info: ModelInfo,
+    /// Its own, and then those of its mix-ins.
+    pub(super) hooks: Vec<HooksAt>,
+}
+
+/// A block of hooks of a model or of one of its mix-ins.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct HooksAt {
+    /// Where the fields begin whose positions the hooks name.
+    pub(super) start: usize,
+    pub(super) hooks: &'static [HookDecl],
 }
 
 /// A kind that has hooks.
@@ -62,13 +79,11 @@ impl ModelSet {
 
     /// This set with one more model.
     pub fn model<M: Model>(mut self) -> Self {
-        self.add(ModelInfo::of::<M>());
+        let own = HooksAt { start: 0, hooks: M::HOOKS };
+        let of_mixins = M::MIXINS.iter().map(|it| HooksAt { start: it.at.fields, hooks: it.hooks });
+        let hooks = [own].into_iter().chain(of_mixins).filter(|at| !at.hooks.is_empty());
+        self.add(Registered { info: ModelInfo::of::<M>(), hooks: hooks.collect() });
         self
-    }
-
-    /// This set with the models of a kind, and with its hooks.
-    pub fn kind<K: Kind>(self) -> Self {
-        K::register(self)
     }
 
     /// This set with those of another one.
@@ -85,8 +100,8 @@ impl ModelSet {
         self
     }
 
-    fn add(&mut self, model: ModelInfo) {
-        if !self.models.iter().any(|other| other.type_id == model.type_id) {
+    fn add(&mut self, model: Registered) {
+        if !self.models.iter().any(|other| other.info.type_id == model.info.type_id) {
             self.models.push(model);
         }
     }
@@ -102,7 +117,13 @@ impl ModelSet {
         &self.kinds
     }
 
-    pub(super) fn as_slice(&self) -> &[ModelInfo] {
+    /// The models with their hooks, in the order in which they were added.
+    pub(super) fn registered(&self) -> &[Registered] {
         &self.models
+    }
+
+    /// The models, in the same order.
+    pub(super) fn infos(&self) -> Vec<&ModelInfo> {
+        self.models.iter().map(|model| &model.info).collect()
     }
 }

@@ -8,15 +8,13 @@ use std::ops::Deref;
 use super::any_obj::AnyObj;
 use super::binding::Binding;
 use super::collection::{ListOf, MapOf, SetOf};
-use super::copy::{Cascade, Copy};
 use super::counter::CounterOf;
 use super::error::Result;
 use super::fields::{CounterField, Field, ListField, MapField, SetField};
-use super::handle::Handle;
-use super::load::ObjectReader;
-use super::objects::Objs;
-use super::path::{self, Meets, Path, Plurality, ReferenceField};
-use super::target::{Accessors, Model, Ref, Target};
+use super::handle::{Accessors, Handle};
+use super::load::{ObjectReader, ObjectWriter};
+use super::object_type::Model;
+use super::reference::Ref;
 use super::tx::Tx;
 use super::values::EncodeAs;
 use crate::encoding::FieldType;
@@ -99,68 +97,6 @@ impl<'t, M: Model> Obj<'t, M> {
         Ok(self.tx().core.delete(self.id())?)
     }
 
-    /// The objects that refer to this one through a field, each once, by ascending ID: a reference,
-    /// or the elements, keys or values of a collection.
-    ///
-    /// The set is live and reads the index when it is used. Cost then: one seek, and a step per
-    /// entry.
-    ///
-    /// ```
-    /// # use permazen::{PermazenObject, Permazen, Ref, kv::memory::MemoryStore};
-    /// # #[derive(PermazenObject, Default)]
-    /// # struct Artist { name: String }
-    /// # #[derive(PermazenObject, Default)]
-    /// # struct Album { artist: Option<Ref<Artist>> }
-    /// # let db = Permazen::builder(MemoryStore::new()).model::<Artist>().model::<Album>().build()?;
-    /// # db.write(|tx| {
-    /// let artist = tx.create(Artist { name: "Ella".into() })?;
-    /// let album = tx.create(Album { artist: Some(artist.to_ref()) })?;
-    /// assert_eq!(artist.referrers(Album::ARTIST)?.to_vec()?, [album]);
-    /// # Ok(()) })
-    /// # ; Ok::<(), permazen::Error>(())
-    /// ```
-    ///
-    /// # Errors
-    /// [`Error::NotRegistered`](super::Error::NotRegistered);
-    /// [`Error::PartialIndex`](super::Error::PartialIndex) if objects of other schemas may refer to
-    /// this one without entries in the index. If their schemas just lack the field, they refer to
-    /// nothing through it, and do not count.
-    pub fn referrers<F: ReferenceField>(&self, field: F) -> Result<Objs<'t, F::Owner>>
-    where
-        M: Meets<F::To>,
-    {
-        path::referrers(self.tx(), field, self.id())
-    }
-
-    /// What a path finds from this object: for a path of references, the object there or `None`;
-    /// otherwise all objects that it reaches. See [`Path::follow`] for costs and errors.
-    pub fn follow<A: Target, B: Target, N: Plurality>(
-        &self,
-        path: &Path<A, B, N>,
-    ) -> Result<N::Found<'t, B>>
-    where
-        M: Meets<A>,
-    {
-        N::found(path.follow_ids(self.tx(), [Ok(self.id())])?)
-    }
-
-    /// The objects to which a named cascade leads from this one. See [`Cascade`].
-    pub fn cascade(&self, name: impl Into<String>) -> Cascade<'t> {
-        Cascade::new(self.tx(), vec![self.id()], vec![name.into()])
-    }
-
-    /// Copies the object, and those to which the cascades of `copy` lead, to another transaction or
-    /// within this one. Returns the copy of this object. See [`Tx::copy_all`] for costs and errors.
-    ///
-    /// # Errors
-    /// [`Error::NotRegistered`](super::Error::NotRegistered) if the destination lacks the model; the
-    /// errors of [`Tx::copy_all`].
-    pub fn copy_to<'d>(&self, dest: &'d Tx, copy: Copy) -> Result<Obj<'d, M>> {
-        dest.binding::<M>()?;
-        let copied = self.tx().copy_all([self.id()], dest, copy)?;
-        dest.get(Ref::<M>::new(copied.get(&self.id()).copied().unwrap_or(self.id())))
-    }
-
     /// Creates the object anew with default values. Returns false if it exists. Costs the same as
     /// [`Tx::create_default`].
     pub fn recreate(&self) -> Result<bool> {
@@ -222,7 +158,7 @@ impl<'t, M: Model> Obj<'t, M> {
     pub fn load(&self) -> Result<M> {
         let handle = self.handle();
         let (data, schema) = handle.content()?;
-        M::read(&mut ObjectReader::new(handle.binding, handle.id, schema, &data))
+        M::read(&mut ObjectReader::new(&handle.binding.fields, handle.id, schema, &data))
     }
 
     /// Writes all fields but counters as one operation. Pairs that do not change are not written.
@@ -247,7 +183,8 @@ impl<'t, M: Model> Obj<'t, M> {
     /// that does not exist, or a listener to schema changes fails. Nothing has then changed. If
     /// another listener fails, its error is returned, but everything is stored.
     pub fn store(&self, value: &M) -> Result<()> {
-        self.handle().store(value)
+        let handle = self.handle();
+        handle.store_content(&ObjectWriter::content(&handle.binding.fields, value)?)
     }
 
     /// Has all rules checked for this object, as if it were new: when the transaction commits, or at
@@ -330,7 +267,7 @@ impl<M: Model> Clone for Obj<'_, M> {
     }
 }
 
-impl<M: Model> std::marker::Copy for Obj<'_, M> {}
+impl<M: Model> Copy for Obj<'_, M> {}
 
 impl<M: Model> PartialEq for Obj<'_, M> {
     fn eq(&self, other: &Self) -> bool {
@@ -362,5 +299,18 @@ impl<M: Model> Hash for Obj<'_, M> {
 impl<M: Model> fmt::Debug for Obj<'_, M> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}@{}", M::TYPE_NAME, self.id())
+    }
+}
+
+impl<M: Model> From<Obj<'_, M>> for ObjId {
+    fn from(object: Obj<'_, M>) -> ObjId {
+        object.id()
+    }
+}
+
+impl<'t> AnyObj<'t> {
+    /// The object as an object of model `M`, if it has that type.
+    pub fn downcast<M: Model>(&self) -> Option<Obj<'t, M>> {
+        Obj::of(self.tx(), self.id()).ok().flatten()
     }
 }

@@ -4,10 +4,12 @@ use std::fmt;
 use std::marker::PhantomData;
 use std::ops::Bound;
 
+use super::binding::Binding;
 use super::error::Result;
 use super::index::{Page, PageToken, PageTokenError};
-use super::path::{Meets, Path, Plurality};
-use super::target::{Any, Handles, Ref, Target};
+use super::object_type::Model;
+use super::reference::{Any, Ref};
+use super::target::{Handles, Target};
 use super::tx::Tx;
 use crate::id::ObjId;
 use crate::object::{IdSet, Ids};
@@ -27,7 +29,7 @@ use crate::object::{IdSet, Ids};
 /// were created, or came into the set, ahead of it. This also holds for combinations: if something was
 /// changed since the last step, the next one seeks anew in each set that was combined.
 pub struct Objs<'t, T> {
-    tx: &'t Tx,
+    pub(super) tx: &'t Tx,
     ids: IdSet<'t>,
     target: PhantomData<fn() -> T>,
 }
@@ -70,18 +72,6 @@ impl<'t, T: Target> Objs<'t, T> {
     #[must_use]
     pub fn any(&self) -> Objs<'t, Any> {
         Objs::new(self.tx, self.ids.clone())
-    }
-
-    /// The objects that a path reaches from any object of this set, each once. Reads this set at
-    /// once. See [`Path::follow`] for costs and errors.
-    pub fn follow<A: Target, B: Target, N: Plurality>(
-        &self,
-        path: &Path<A, B, N>,
-    ) -> Result<Objs<'t, B>>
-    where
-        T: Meets<A>,
-    {
-        path.follow_ids(self.tx, self.ids.iter().map(|id| Ok(id?)))
     }
 
     /// The objects in this set or the other one.
@@ -260,7 +250,7 @@ impl<T> fmt::Debug for ObjsIter<'_, T> {
 }
 
 /// So many objects are asked for at once where each question is a round trip.
-pub(super) const AHEAD: usize = 64;
+const AHEAD: usize = 64;
 
 /// Asks for the next objects before they are used.
 struct Ahead<'t> {
@@ -329,5 +319,117 @@ impl<T: Target> DoubleEndedIterator for ObjsIter<'_, T> {
             return Some(Err(error.into()));
         }
         self.ids.next_back().map(|id| self.live(id))
+    }
+}
+
+/// All objects, of some types or of any.
+impl Tx {
+    /// All objects of a model or kind by ascending ID, in whichever schema they are stored. Reads nothing.
+    ///
+    /// Cost of reading the set: one seek, then one step per pair of the objects. Objects with many
+    /// pairs cost a seek each instead.
+    ///
+    /// # Errors
+    /// [`Error::NotRegistered`](super::Error::NotRegistered).
+    pub fn all<T: Target>(&self) -> Result<Objs<'_, T>> {
+        if T::TYPES.is_none() {
+            return Ok(Objs::new(self, self.core.all_objects()?));
+        }
+        let of_types = self.bindings_of::<T>()?.into_iter().map(Binding::storage_id);
+        Ok(Objs::new(self, self.core.objects_of(of_types)?))
+    }
+
+    /// All objects in the database, also those of types that are not registered. Costs the same as
+    /// [`all`](Tx::all).
+    pub fn everything(&self) -> Result<Objs<'_, Any>> {
+        Ok(Objs::new(self, self.core.all_objects()?))
+    }
+
+    /// All objects of types that are not registered. Costs the same as
+    /// [`everything`](Tx::everything).
+    pub fn untyped(&self) -> Result<Objs<'_, Any>> {
+        let known = self.core.objects_of(self.bindings()?.storage_ids())?;
+        Ok(Objs::new(self, self.core.all_objects()?.difference(&known)))
+    }
+}
+
+/// Reading many objects at once.
+impl Tx {
+    /// Reads all fields of these objects, in their order; one that comes twice is there twice.
+    ///
+    /// Cost: that of [`load`](super::Obj::load) for each. A store on a server is asked once for each 64 of them, where to load
+    /// them one by one takes a round trip for each.
+    ///
+    /// ```
+    /// # use permazen::{PermazenObject, Permazen, kv::memory::MemoryStore};
+    /// # #[derive(PermazenObject, Debug, PartialEq)]
+    /// # struct Person { name: String }
+    /// # let db = Permazen::builder(MemoryStore::new()).model::<Person>().build()?;
+    /// # db.write(|tx| {
+    /// let ann = tx.create(Person { name: "Ann".into() })?.to_ref();
+    /// let bob = tx.create(Person { name: "Bob".into() })?.to_ref();
+    /// let people: Vec<Person> = tx.load_all([bob, ann])?;
+    /// assert_eq!(people[0].name, "Bob");
+    /// # Ok(()) })
+    /// # ; Ok::<(), permazen::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// The error of [`load`](super::Obj::load) for the first object for which it fails, such as one that does not exist;
+    /// [`Error::NotRegistered`](super::Error::NotRegistered); [`Error::WrongType`](super::Error::WrongType) if an ID belongs to another type.
+    pub fn load_all<M: Model>(
+        &self,
+        objects: impl IntoIterator<Item = impl Into<Ref<M>>>,
+    ) -> Result<Vec<M>> {
+        let ids: Vec<ObjId> = objects.into_iter().map(|object| object.into().id()).collect();
+        let mut loaded = Vec::with_capacity(ids.len());
+        for some in ids.chunks(AHEAD) {
+            self.core.prefetch_objects(some);
+            for id in some {
+                loaded.push(self.get::<M>(*id)?.load()?);
+            }
+        }
+        Ok(loaded)
+    }
+
+    /// Asks a store on a server for these objects, of any types, before they are used one by one: once for each 64,
+    /// where their first uses take a round trip each. Objects that do not exist are passed over. An object that is
+    /// damaged makes its use fail, not this. A transaction keeps about 32 MiB of what it has read.
+    ///
+    /// Cost: nothing on other stores. Where transactions are checked for conflicts by what they have read, as
+    /// on etcd, these objects count as read.
+    ///
+    /// ```
+    /// # use permazen::{PermazenObject, Permazen, Ref, kv::memory::MemoryStore};
+    /// # #[derive(PermazenObject)]
+    /// # struct Order { lines: Vec<Ref<Line>> }
+    /// # #[derive(PermazenObject)]
+    /// # struct Line { count: i32 }
+    /// # let db = Permazen::builder(MemoryStore::new()).model::<Order>().model::<Line>().build()?;
+    /// # db.write(|tx| {
+    /// # let line = tx.create(Line { count: 2 })?.to_ref();
+    /// # let order = tx.create(Order { lines: vec![line] })?.to_ref();
+    /// let lines = tx.get(order)?.load()?.lines;
+    /// tx.prefetch(&lines)?;
+    /// let mut count = 0;
+    /// for line in lines {
+    ///     count += tx.get(line)?.count()?;
+    /// }
+    /// # assert_eq!(count, 2);
+    /// # Ok(()) })
+    /// # ; Ok::<(), permazen::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// The errors of the store.
+    pub fn prefetch(&self, objects: impl IntoIterator<Item = impl Into<ObjId>>) -> Result<()> {
+        if !self.core.prefetches() {
+            return Ok(());
+        }
+        let ids: Vec<ObjId> = objects.into_iter().map(Into::into).collect();
+        for some in ids.chunks(AHEAD) {
+            self.core.fetch_objects(some)?;
+        }
+        Ok(())
     }
 }

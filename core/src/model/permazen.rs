@@ -13,10 +13,12 @@ use super::hook::subject::Subject;
 use super::hook::{Committed, Observed, ObserverId, Observers};
 use super::kind::Kind;
 use super::model_set::ModelSet;
+use super::object_type::Model;
+use super::reference::Ref;
 use super::rules::{RuleOptions, Validation};
-use super::target::{Model, Ref};
 use super::to_schema::schema_model;
-use super::tx::{Transaction, Tx};
+use super::transaction::Transaction;
+use super::tx::Tx;
 use crate::encoding::EncodingRegistry;
 use crate::object::{self, Database, TransactionConfig};
 use crate::schema::{SchemaError, SchemaModel, SchemaRemoval, UnknownEncodings, UsedByProcess};
@@ -65,7 +67,7 @@ struct Shared {
 
 impl fmt::Debug for Permazen {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let models = self.shared.models.as_slice().iter().map(|model| model.name);
+        let models = self.shared.models.infos().into_iter().map(|model| model.name);
         f.debug_struct("Permazen").field("models", &models.collect::<Vec<_>>()).finish()
     }
 }
@@ -157,7 +159,7 @@ impl Builder {
     /// # Errors
     /// [`Error::Models`] with everything that is wrong with the models.
     pub fn schema(&self) -> Result<SchemaModel> {
-        Ok(schema_model(self.models.as_slice())?)
+        Ok(schema_model(&self.models.infos())?)
     }
 
     /// Sets whether the schema of the models may be recorded if it is not recorded yet. By default

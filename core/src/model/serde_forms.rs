@@ -6,7 +6,7 @@ use std::fmt;
 use serde::de::{Error, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use super::target::Ref;
+use super::reference::Ref;
 use super::values::Counter;
 use crate::id::ObjId;
 

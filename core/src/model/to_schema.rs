@@ -5,8 +5,7 @@ use std::fmt;
 
 use super::declare::{CompositeDecl, FieldDecl, Shape, ValueDecl, ValueKind};
 use super::error::{ModelError, ModelErrors};
-use super::kind::Included;
-use super::target::ModelInfo;
+use super::model_info::ModelInfo;
 use crate::encoding::EncodingId;
 use crate::id::StorageId;
 use crate::schema::{
@@ -24,7 +23,7 @@ impl Problems {
 }
 
 /// The schema model of `models`, or everything that is wrong with them.
-pub(crate) fn schema_model(models: &[ModelInfo]) -> Result<SchemaModel, ModelErrors> {
+pub(crate) fn schema_model(models: &[&ModelInfo]) -> Result<SchemaModel, ModelErrors> {
     let mut problems = Problems::default();
     let mut schema = SchemaModel::new();
     for (at, model) in models.iter().enumerate() {
@@ -45,7 +44,7 @@ pub(crate) fn schema_model(models: &[ModelInfo]) -> Result<SchemaModel, ModelErr
     if problems.0.is_empty() { Ok(schema) } else { Err(ModelErrors(problems.0)) }
 }
 
-fn object_type(model: &ModelInfo, models: &[ModelInfo], problems: &mut Problems) -> ObjectType {
+fn object_type(model: &ModelInfo, models: &[&ModelInfo], problems: &mut Problems) -> ObjectType {
     let mut object_type = ObjectType::new(model.name).with_storage_id(storage_id(
         model.storage_id,
         model.name,
@@ -99,8 +98,7 @@ fn clashes(model: &ModelInfo, problems: &mut Problems) {
 
 /// The name of the model, or of the one of its mix-ins that declares a field or index.
 fn declared_in(model: &ModelInfo, of: Option<fn() -> TypeId>) -> &'static str {
-    let included = of.and_then(|of| model.mixins.iter().find(|mixin| mixin.type_id() == of()));
-    included.map_or(model.name, Included::path)
+    of.and_then(|of| model.mixin(of())).map_or(model.name, |mixin| mixin.path)
 }
 
 /// Reports names in `was` and `removed` that fields of the model or of its mix-ins have. The derive has
@@ -159,7 +157,7 @@ fn storage_id(id: u32, path: &str, problems: &mut Problems) -> Option<StorageId>
 fn schema_field(
     model: &ModelInfo,
     declared: &FieldDecl,
-    models: &[ModelInfo],
+    models: &[&ModelInfo],
     problems: &mut Problems,
 ) -> Field {
     let name = declared.name;
@@ -185,7 +183,7 @@ fn schema_field(
 fn simple(
     declared: &ValueDecl,
     path: &str,
-    models: &[ModelInfo],
+    models: &[&ModelInfo],
     problems: &mut Problems,
 ) -> Simple {
     let simple = match (declared.kind)() {

@@ -1,18 +1,13 @@
-//! What setters and queries accept as a value, and the values that only models have: enums,
-//! references and counters.
+//! What setters and queries accept as a value, and the values that only models have: enums and
+//! counters. Handles as values are in `kind/within.rs` and `any_obj.rs`.
 
 use std::ops::{AddAssign, SubAssign};
 use std::str::FromStr;
 
-use super::any_obj::AnyObj;
-use super::kind::{Becomes, Within};
-use super::obj::Obj;
-use super::target::{Any, Model, Ref, Target};
 use crate::encoding::{
     AsText, Encodable, EncodingError, EncodingId, EnumValue, FieldType, Reader, Result, SchemaForm,
     Value, uint,
 };
-use crate::id::ObjId;
 
 /// Something that can be written to a field with values of type `V`, or looked up in it: the value
 /// itself, a reference to it, or something that clearly means it (`"Ann"` for an `Option<String>`,
@@ -202,95 +197,16 @@ impl EncodeAs<Option<String>> for &Option<&str> {
     }
 }
 
-/// An `Option` of a handle of a model or kind, or of an [`AnyObj`]: each handle can have itself, and
-/// nothing else that is a value can.
-#[diagnostic::do_not_recommend]
-impl<H: Becomes<H> + EncodeAs<Option<Ref<T>>>, T: Target> EncodeAs<Option<Ref<T>>> for &Option<H> {
-    #[inline]
-    fn encode_as(&self, out: &mut Vec<u8>) -> Result<()> {
-        encode_option::<Option<Ref<T>>>(self.as_ref(), out)
-    }
-}
-
 /// Appends what a value means for a field that can be null, or null.
-fn encode_option<V: FieldType>(value: Option<&impl EncodeAs<V>>, out: &mut Vec<u8>) -> Result<()> {
+pub(super) fn encode_option<V: FieldType>(
+    value: Option<&impl EncodeAs<V>>,
+    out: &mut Vec<u8>,
+) -> Result<()> {
     match value {
         Some(value) => value.encode_as(out),
         None => {
             out.push(crate::encoding::NULL);
             Ok(())
-        }
-    }
-}
-
-impl<M: Model + Within<T>, T: Target> EncodeAs<Ref<T>> for Obj<'_, M> {
-    #[inline]
-    fn encode_as(&self, out: &mut Vec<u8>) -> Result<()> {
-        write_id(self.id(), out)
-    }
-}
-
-impl<M: Model + Within<T>, T: Target> EncodeAs<Option<Ref<T>>> for Obj<'_, M> {
-    #[inline]
-    fn encode_as(&self, out: &mut Vec<u8>) -> Result<()> {
-        write_id(self.id(), out)
-    }
-}
-
-impl EncodeAs<Ref<Any>> for AnyObj<'_> {
-    #[inline]
-    fn encode_as(&self, out: &mut Vec<u8>) -> Result<()> {
-        write_id(self.id(), out)
-    }
-}
-
-impl EncodeAs<Option<Ref<Any>>> for AnyObj<'_> {
-    #[inline]
-    fn encode_as(&self, out: &mut Vec<u8>) -> Result<()> {
-        write_id(self.id(), out)
-    }
-}
-
-fn write_id(id: ObjId, out: &mut Vec<u8>) -> Result<()> {
-    out.extend_from_slice(id.as_bytes());
-    Ok(())
-}
-
-impl<M: Target> Encodable for Ref<M> {
-    const PREFIX_00: bool = false;
-    const PREFIX_FF: bool = false;
-    const FIXED_WIDTH: Option<usize> = Some(ObjId::LEN);
-    const SORTS_NATURALLY: bool = true;
-    const SCHEMA_FORM: SchemaForm = SchemaForm::Reference(M::TYPES);
-
-    fn encoding_id() -> EncodingId {
-        EncodingId::known("ObjId")
-    }
-
-    fn write_to(&self, out: &mut Vec<u8>) -> Result<()> {
-        write_id(self.id(), out)
-    }
-
-    fn read_from(reader: &mut Reader<'_>) -> Result<Self> {
-        ObjId::read_from(reader).map(Ref::new)
-    }
-
-    fn to_text(&self) -> String {
-        self.id().to_string()
-    }
-
-    fn from_text(text: &str) -> Result<Self> {
-        text.parse().map(Ref::new)
-    }
-
-    fn into_value(self) -> Value {
-        Value::Ref(self.id())
-    }
-
-    fn borrow_value(value: &Value) -> Option<std::borrow::Cow<'_, Self>> {
-        match value {
-            Value::Ref(id) => Some(std::borrow::Cow::Owned(Ref::new(*id))),
-            _ => None,
         }
     }
 }

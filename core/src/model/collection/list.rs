@@ -7,7 +7,8 @@ use super::place::{Place, view_basics};
 use crate::encoding::FieldType;
 use crate::model::error::Result;
 use crate::model::handle::Handle;
-use crate::model::target::{Ref, Target};
+use crate::model::reference::Ref;
+use crate::model::target::Target;
 use crate::model::values::EncodeAs;
 use crate::object::{self, ListView};
 
@@ -226,5 +227,28 @@ impl<'t, T: Target> ListOf<'t, Option<Ref<T>>> {
     pub fn objects(&self) -> impl DoubleEndedIterator<Item = Result<T::Live<'t>>> + use<'t, T> {
         let at = self.at;
         self.iter().filter_map(move |reference| at.follow_some(reference))
+    }
+}
+
+/// For generated accessors. `position` is the position of the field in the struct.
+impl<'t> Handle<'t> {
+    /// The live view of a list.
+    ///
+    /// # Errors
+    /// If the object does not exist.
+    pub fn list_of<E: FieldType>(&self, position: usize) -> Result<ListOf<'t, E>> {
+        ListOf::new(*self, position)
+    }
+
+    /// Gives a list these elements and no others.
+    ///
+    /// # Errors
+    /// The errors of [`ListOf::replace`].
+    pub fn replace_list<E: FieldType>(
+        &self,
+        position: usize,
+        elements: impl IntoIterator<Item: EncodeAs<E>>,
+    ) -> Result<()> {
+        self.list_of::<E>(position)?.replace(elements)
     }
 }

@@ -214,3 +214,26 @@ impl<'t, K: FieldType, V: FieldType> MapOf<'t, K, V> {
         self.iter().collect()
     }
 }
+
+/// For generated accessors. `position` is the position of the field in the struct.
+impl<'t> Handle<'t> {
+    /// The live view of a map.
+    ///
+    /// # Errors
+    /// If the object does not exist.
+    pub fn map_of<K: FieldType, V: FieldType>(&self, position: usize) -> Result<MapOf<'t, K, V>> {
+        MapOf::new(*self, position)
+    }
+
+    /// Gives a map these entries and no others.
+    ///
+    /// # Errors
+    /// The errors of [`MapOf::replace`].
+    pub fn replace_map<K: FieldType, V: FieldType, A: EncodeAs<K>, B: EncodeAs<V>>(
+        &self,
+        position: usize,
+        entries: impl IntoIterator<Item = (A, B)>,
+    ) -> Result<()> {
+        self.map_of::<K, V>(position)?.replace(entries)
+    }
+}

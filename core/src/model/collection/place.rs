@@ -5,7 +5,8 @@ use std::ops::RangeBounds;
 use crate::encoding::{EncodingError, FieldType};
 use crate::model::error::{Error, Result};
 use crate::model::handle::Handle;
-use crate::model::target::{Ref, Target};
+use crate::model::reference::Ref;
+use crate::model::target::Target;
 use crate::model::values::EncodeAs;
 use crate::object::{self, EncodedRange, encode_bound};
 

@@ -8,7 +8,8 @@ use super::place::{Place, view_basics};
 use crate::encoding::FieldType;
 use crate::model::error::Result;
 use crate::model::handle::Handle;
-use crate::model::target::{Ref, Target};
+use crate::model::reference::Ref;
+use crate::model::target::Target;
 use crate::model::values::EncodeAs;
 use crate::object::{SetView, borrowed};
 
@@ -172,5 +173,28 @@ impl<'t, T: Target> SetOf<'t, Option<Ref<T>>> {
     pub fn objects(&self) -> impl DoubleEndedIterator<Item = Result<T::Live<'t>>> + use<'t, T> {
         let at = self.at;
         self.iter().filter_map(move |reference| at.follow_some(reference))
+    }
+}
+
+/// For generated accessors. `position` is the position of the field in the struct.
+impl<'t> Handle<'t> {
+    /// The live view of a set.
+    ///
+    /// # Errors
+    /// If the object does not exist.
+    pub fn set_of<E: FieldType>(&self, position: usize) -> Result<SetOf<'t, E>> {
+        SetOf::new(*self, position)
+    }
+
+    /// Gives a set these elements and no others.
+    ///
+    /// # Errors
+    /// The errors of [`SetOf::replace`].
+    pub fn replace_set<E: FieldType>(
+        &self,
+        position: usize,
+        elements: impl IntoIterator<Item: EncodeAs<E>>,
+    ) -> Result<()> {
+        self.set_of::<E>(position)?.replace(elements)
     }
 }

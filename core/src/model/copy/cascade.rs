@@ -3,8 +3,11 @@
 use std::collections::{BTreeSet, VecDeque};
 
 use crate::id::ObjId;
+use crate::model::any_obj::AnyObj;
 use crate::model::declare::ValueDecl;
 use crate::model::error::Result;
+use crate::model::obj::Obj;
+use crate::model::object_type::Model;
 use crate::model::path::{TypeNames, ValuePart};
 use crate::model::tx::Tx;
 
@@ -139,6 +142,20 @@ impl<'t> Cascade<'t> {
     ) -> bool {
         let cascades = part.decl().map_or(&[][..], cascades);
         self.names.iter().any(|name| cascades.contains(&name.as_str()))
+    }
+}
+
+impl<'t, M: Model> Obj<'t, M> {
+    /// The objects to which a named cascade leads from this one. See [`Cascade`].
+    pub fn cascade(&self, name: impl Into<String>) -> Cascade<'t> {
+        Cascade::new(self.tx(), vec![self.id()], vec![name.into()])
+    }
+}
+
+impl<'t> AnyObj<'t> {
+    /// The objects to which a named cascade leads from this one. See [`Cascade`].
+    pub fn cascade(&self, name: impl Into<String>) -> Cascade<'t> {
+        Cascade::new(self.tx(), vec![self.id()], vec![name.into()])
     }
 }
 

@@ -7,7 +7,8 @@ use crate::id::ObjId;
 use crate::model::any_obj::AnyObj;
 use crate::model::error::Result;
 use crate::model::obj::Obj;
-use crate::model::target::Model;
+use crate::model::object_type::Model;
+use crate::model::reference::Ref;
 use crate::model::tx::Tx;
 use crate::object::{self, CopyOptions, IdMap, Migrate, MissingTargets};
 
@@ -85,6 +86,29 @@ impl Copy {
     }
 }
 
+impl<'t, M: Model> Obj<'t, M> {
+    /// Copies the object, and those to which the cascades of `copy` lead, to another transaction or
+    /// within this one. Returns the copy of this object. See [`Tx::copy_all`] for costs and errors.
+    ///
+    /// # Errors
+    /// [`Error::NotRegistered`](crate::Error::NotRegistered) if the destination lacks the model; the
+    /// errors of [`Tx::copy_all`].
+    pub fn copy_to<'d>(&self, dest: &'d Tx, copy: Copy) -> Result<Obj<'d, M>> {
+        dest.binding::<M>()?;
+        let copied = self.tx().copy_all([self.id()], dest, copy)?;
+        dest.get(Ref::<M>::new(copied.get(&self.id()).copied().unwrap_or(self.id())))
+    }
+}
+
+impl<'t> AnyObj<'t> {
+    /// Copies the object, and those to which the cascades of `copy` lead. Returns the copy of this
+    /// object. See [`Tx::copy_all`] for costs and errors.
+    pub fn copy_to<'d>(&self, dest: &'d Tx, copy: Copy) -> Result<AnyObj<'d>> {
+        let copied = self.tx().copy_all([self.id()], dest, copy)?;
+        Ok(dest.any(copied.get(&self.id()).copied().unwrap_or(self.id())))
+    }
+}
+
 impl Tx {
     /// Copies objects, and those to which the cascades of `copy` lead from them, to another
     /// transaction or within this one. An object that exists at the destination is replaced. Returns
@@ -118,18 +142,6 @@ impl Tx {
         let copy_all = || dest.core.mutate(|| copy_each(self, &ids, dest, &copy));
         let copied = dest.core.creating(copy_all, |(_, created)| created.clone());
         Ok(copied?.0)
-    }
-}
-
-impl<M: Model> From<Obj<'_, M>> for ObjId {
-    fn from(object: Obj<'_, M>) -> ObjId {
-        object.id()
-    }
-}
-
-impl From<AnyObj<'_>> for ObjId {
-    fn from(object: AnyObj<'_>) -> ObjId {
-        object.id()
     }
 }
 

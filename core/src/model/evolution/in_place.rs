@@ -30,7 +30,7 @@ impl Binding {
     /// run.
     pub(in crate::model) fn see(&self, old: ObjectData, tx: &dyn Narrows) -> Result<Seen> {
         let plan = self.plan(old.object_type());
-        let mut writer = ObjectWriter::new(self);
+        let mut writer = ObjectWriter::new(&self.fields);
         let mut unread = Vec::new();
         for (position, field) in plan.fields() {
             let Some(decl) = self.info.fields.get(position) else { continue };
@@ -129,7 +129,7 @@ impl Handle<'_> {
             return self.seen_after_moving();
         }
         let data = core.load(self.id, Migrate::No)?;
-        if data.object_type().schema == binding.object_type.schema {
+        if data.object_type().schema == binding.fields.object_type.schema {
             return Ok(Seen::own(data));
         }
         let mut seen = binding.see(data, core)?;
@@ -154,6 +154,33 @@ impl Handle<'_> {
             seen.elsewhere = Some((old, plan));
         }
         Ok(seen)
+    }
+
+    /// The content of the object as the model sees it, and the schema in which the object is.
+    pub(in crate::model) fn content(&self) -> Result<(ObjectData, SchemaId)> {
+        if self.access() == Migrate::No
+            && let Some(content) = self.content_in_place()?
+        {
+            return Ok(content);
+        }
+        let moved = self.or_unmovable(self.tx.core.load(self.id, Migrate::Yes), Ok)?;
+        Ok((moved, self.binding.fields.object_type.schema_of))
+    }
+
+    /// The content of the object as the model sees it where the object is, and its schema; `None` if
+    /// the model cannot read it there.
+    pub(in crate::model) fn content_in_place(&self) -> Result<Option<(ObjectData, SchemaId)>> {
+        let (core, current) = (&self.tx.core, &self.binding.fields.object_type);
+        let data = core.load(self.id, Migrate::No)?;
+        if data.object_type().schema == current.schema {
+            return Ok(Some((data, current.schema_of)));
+        }
+        let plan = self.binding.plan(data.object_type());
+        if !self.binding.fits_in_place(&plan) {
+            return Ok(None);
+        }
+        let seen = self.binding.see(data, core)?;
+        Ok(Some((seen.data, seen.schema)))
     }
 
     /// Gives the object this content, except for its counters.

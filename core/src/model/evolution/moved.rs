@@ -11,7 +11,7 @@ impl Converter for Models {
     fn convert(&self, tx: &Transaction, moving: &Moving<'_>) -> object::Result<Option<ObjectData>> {
         let Some(binding) = self.of_type(moving.id.storage_id()) else { return Ok(None) };
         // A copy can move an object to yet another schema. Nothing is converted then.
-        let content = if moving.kept.object_type().schema != binding.object_type.schema {
+        let content = if moving.kept.object_type().schema != binding.fields.object_type.schema {
             judge_dropped(self.evolution(), binding, moving).map(|()| None)
         } else {
             let plan = binding.plan(moving.old.object_type());
@@ -27,7 +27,9 @@ impl Converter for Models {
 
     fn before(&self, tx: &Transaction, moving: &Moving<'_>) -> object::Result<Option<ObjectData>> {
         match self.of_type(moving.id.storage_id()) {
-            Some(binding) if moving.kept.object_type().schema == binding.object_type.schema => {
+            Some(binding)
+                if moving.kept.object_type().schema == binding.fields.object_type.schema =>
+            {
                 before(self, binding, tx, moving).map_err(refused)
             }
             _ => Ok(None),
@@ -58,7 +60,7 @@ fn before(
         };
         let is_kept = matches!(field, FieldPlan::Same)
             || (binding.is_missing(&plan, position) && !decl.has_default());
-        if !is_kept && !to.is_counter() && tx.is_monitored(&binding.object_type, to) {
+        if !is_kept && !to.is_counter() && tx.is_monitored(&binding.fields.object_type, to) {
             positions.push(position);
         }
     }

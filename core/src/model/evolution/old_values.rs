@@ -1,19 +1,14 @@
-//! What own conversions work with: the values an object had, and those it gets.
+//! What own conversions are given: the values an object had.
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::fmt;
-use std::marker::PhantomData;
 use std::sync::Arc;
 
 use crate::encoding::{Conversion, Encoding, EncodingError, EnumEncoding, FieldType, SchemaForm};
 use crate::id::ObjId;
-use crate::model::binding::Models;
+use crate::model::bound_fields::FieldsOfModels;
 use crate::model::error::{Error, Result};
-use crate::model::fields::{CounterField, Field, ListField, MapField, SetField};
-use crate::model::load::ObjectWriter;
-use crate::model::target::{Model, Ref};
-use crate::model::values::EncodeAs;
 use crate::object::{self, FieldValue, Migrate, ObjectData, Transaction};
 use crate::schema::{ResolvedField, ResolvedKind, ResolvedType, SchemaId};
 
@@ -27,8 +22,8 @@ pub struct OldValues<'a> {
     data: &'a ObjectData,
     id: ObjId,
     schema: SchemaId,
-    objects: &'a dyn Objects,
-    models: &'a Models,
+    pub(super) objects: &'a dyn Objects,
+    pub(super) models: &'a FieldsOfModels,
     taken: RefCell<BTreeSet<String>>,
 }
 
@@ -65,7 +60,7 @@ impl<'a> OldValues<'a> {
         id: ObjId,
         schema: SchemaId,
         objects: &'a dyn Objects,
-        models: &'a Models,
+        models: &'a FieldsOfModels,
     ) -> Self {
         OldValues { data, id, schema, objects, models, taken: RefCell::default() }
     }
@@ -211,16 +206,6 @@ impl<'a> OldValues<'a> {
         read(&OldValues::new(&data, id, schema, self.objects, self.models)).map(Some)
     }
 
-    /// Creates another object, for values that leave this one. If the move fails, the new object
-    /// goes too.
-    ///
-    /// # Errors
-    /// [`Error::NotRegistered`]; the errors of [`Tx::create`](crate::model::Tx::create).
-    pub fn create<M: Model>(&self, value: &M) -> Result<Ref<M>> {
-        let data = ObjectWriter::content(self.models.of::<M>()?, value)?;
-        Ok(Ref::new(self.objects.create(&data)?))
-    }
-
     /// The fields whose values were carried over or may go.
     pub(super) fn into_taken(self) -> BTreeSet<String> {
         self.taken.into_inner()
@@ -264,81 +249,5 @@ impl<'a> OldValues<'a> {
             type_name: Some(self.object_type().name.to_string()),
             field: format!("{:?} (asked for as {wanted})", &*field.full_name),
         })
-    }
-}
-
-/// The values that an object of model `M` gets when it moves to the schema of the models. An own
-/// conversion sets some of them. They are not converted then.
-pub struct NewValues<'a, 'w, M> {
-    to: &'a mut ObjectWriter<'w>,
-    model: PhantomData<fn() -> M>,
-}
-
-impl<M: Model> fmt::Debug for NewValues<'_, '_, M> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "NewValues<{}>", M::TYPE_NAME)
-    }
-}
-
-impl<'a, 'w, M: Model> NewValues<'a, 'w, M> {
-    /// For generated code.
-    #[doc(hidden)]
-    pub fn new(to: &'a mut ObjectWriter<'w>) -> Self {
-        NewValues { to, model: PhantomData }
-    }
-
-    /// Sets a simple field.
-    ///
-    /// # Errors
-    /// If the field cannot hold the value.
-    pub fn set<V, I>(&mut self, field: Field<M, V, I>, value: impl EncodeAs<V>) -> Result<()> {
-        self.to.rewrite(field.position, |to| to.encoded(field.position, |out| value.encode_as(out)))
-    }
-
-    /// Sets a counter.
-    ///
-    /// # Errors
-    /// If the struct has no such field.
-    pub fn set_counter(&mut self, field: CounterField<M>, count: i64) -> Result<()> {
-        self.to.rewrite(field.position, |to| to.counter(field.position, count.into()))
-    }
-
-    /// Sets all elements of a set.
-    ///
-    /// # Errors
-    /// If the field cannot hold an element.
-    pub fn set_elements<E: FieldType, I>(
-        &mut self,
-        field: SetField<M, E, I>,
-        elements: impl IntoIterator<Item = E>,
-    ) -> Result<()> {
-        let elements: Vec<E> = elements.into_iter().collect();
-        self.to.rewrite(field.position, |to| to.elements(field.position, elements.iter()))
-    }
-
-    /// Sets all elements of a list.
-    ///
-    /// # Errors
-    /// If the field cannot hold an element.
-    pub fn set_list<E: FieldType, I>(
-        &mut self,
-        field: ListField<M, E, I>,
-        elements: impl IntoIterator<Item = E>,
-    ) -> Result<()> {
-        let elements: Vec<E> = elements.into_iter().collect();
-        self.to.rewrite(field.position, |to| to.elements(field.position, elements.iter()))
-    }
-
-    /// Sets all entries of a map.
-    ///
-    /// # Errors
-    /// If the field cannot hold a key or a value.
-    pub fn set_entries<K: FieldType, V: FieldType, KI, VI>(
-        &mut self,
-        field: MapField<M, K, V, KI, VI>,
-        entries: impl IntoIterator<Item = (K, V)>,
-    ) -> Result<()> {
-        let entries: Vec<(K, V)> = entries.into_iter().collect();
-        self.to.rewrite(field.position, |to| to.entries(field.position, &mut entries.iter()))
     }
 }

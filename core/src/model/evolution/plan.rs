@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::model::binding::Binding;
+use crate::model::bound_fields::BoundFields;
 use crate::model::declare::{FieldDecl, Shape, ValueDecl};
 use crate::object::Renamed;
 use crate::schema::{ResolvedField, ResolvedSimple, ResolvedType};
@@ -31,12 +31,12 @@ pub(crate) enum FieldPlan {
 }
 
 impl Plan {
-    /// The plan for objects of `old`, a type of the same name in another schema.
-    pub(crate) fn new(old: &ResolvedType, binding: &Binding) -> Self {
-        let fields = binding.info.fields;
-        let own_name = |name: &str| fields.iter().any(|decl| decl.name == name);
+    /// The plan for objects of `old`, a type of the same name in another schema, under a model that declares
+    /// these fields, which are bound to its own schema.
+    pub(crate) fn new(old: &ResolvedType, decls: &[FieldDecl], bound: &BoundFields) -> Self {
+        let own_name = |name: &str| decls.iter().any(|decl| decl.name == name);
         let plan = |(position, decl): (usize, &FieldDecl)| {
-            let Ok(to) = binding.field(position) else { return FieldPlan::Missing };
+            let Ok(to) = bound.field(position) else { return FieldPlan::Missing };
             if old.field_by_storage_id(to.storage_id).is_some() {
                 return FieldPlan::Same;
             }
@@ -45,11 +45,11 @@ impl Plan {
             let from = old.field(decl.name).or_else(|| former().find_map(|name| old.field(name)));
             from.map_or(FieldPlan::Missing, |from| FieldPlan::Differs(Arc::clone(from)))
         };
-        let plans: Vec<FieldPlan> = fields.iter().enumerate().map(plan).collect();
+        let plans: Vec<FieldPlan> = decls.iter().enumerate().map(plan).collect();
         let taken_over = |field: &ResolvedField| {
             plans.iter().enumerate().any(|(position, plan)| match plan {
                 FieldPlan::Same => {
-                    binding.field(position).is_ok_and(|to| to.storage_id == field.storage_id)
+                    bound.field(position).is_ok_and(|to| to.storage_id == field.storage_id)
                 }
                 FieldPlan::Differs(from) => from.storage_id == field.storage_id,
                 FieldPlan::Missing => false,

@@ -5,33 +5,21 @@ use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use super::mode::{Evolution, is_exact};
 use super::old_values::OldValues;
 use super::plan::{FieldPlan, Plan};
 use super::refused_move::{Loss, Refusal};
 use super::stored_pairs::pairs_of;
-use crate::encoding::Encoding;
 use crate::id::ObjId;
 use crate::model::binding::{Binding, Models};
-use crate::model::declare::{FieldDecl, Upgrade, UpgradeWith};
+use crate::model::declare::{FieldDecl, UpgradeWith};
 use crate::model::error::{Error, Result};
 use crate::model::load::ObjectWriter;
 use crate::object::{
     Content, Counters, FieldConversion, Given, Moving, Narrows, ObjectBuilder, ObjectData,
     Transaction, stored_text, value_text,
 };
-use crate::schema::{ResolvedField, ResolvedKind};
-
-/// When objects move to the schema of the models, and which values they may lose.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
-pub enum Evolution {
-    /// An object moves only when it must, and only if nothing is lost but what the model says.
-    #[default]
-    Exact,
-    /// As in Java: every access to a field moves the object. Values are converted as well as
-    /// possible, collections whose definition has changed start empty, and fields that the model
-    /// lacks are dropped. For a field with `upgrade`, that rule is used instead.
-    AsJava,
-}
+use crate::schema::ResolvedField;
 
 /// One object on its way to the schema of the models.
 pub(super) struct Move<'a> {
@@ -58,7 +46,7 @@ impl<'a> Move<'a> {
         plan: Arc<Plan>,
     ) -> Result<Self> {
         let mut this = Move::begin(models, binding, tx, moving, plan);
-        let mut writer = ObjectWriter::new(binding);
+        let mut writer = ObjectWriter::new(&binding.fields);
         this.conversions_of_given(models, tx, &mut writer)?;
         this.own_conversions(models, tx, writer)?;
         Ok(this)
@@ -78,7 +66,7 @@ impl<'a> Move<'a> {
             tx,
             evolution: models.evolution(),
             plan,
-            own: ObjectData::new(None, Arc::clone(&binding.object_type)),
+            own: ObjectData::new(None, Arc::clone(&binding.fields.object_type)),
             written: Vec::new(),
             taken: BTreeSet::new(),
             losses: Vec::new(),
@@ -108,7 +96,7 @@ impl<'a> Move<'a> {
                 if makes_others {
                     return Err(self.failed(error, None));
                 }
-                *writer = ObjectWriter::new(self.binding);
+                *writer = ObjectWriter::new(&self.binding.fields);
             }
             for (position, _) in plan.fields().filter(|(position, _)| self.is_given(*position)) {
                 writer.forget(position)?;
@@ -119,7 +107,8 @@ impl<'a> Move<'a> {
                 decl.convert_with_own_code(old, to)
             };
             // If it fails, only the old values that it would have carried over are missing.
-            let _ = self.undone(convert, models, tx, &mut ObjectWriter::new(self.binding))?;
+            let _ =
+                self.undone(convert, models, tx, &mut ObjectWriter::new(&self.binding.fields))?;
         }
         Ok(())
     }
@@ -180,7 +169,7 @@ impl<'a> Move<'a> {
         'a: 'v,
     {
         let old = self.moving.old;
-        OldValues::new(old, self.moving.id, old.object_type().schema_of, tx, models)
+        OldValues::new(old, self.moving.id, old.object_type().schema_of, tx, models.fields())
     }
 
     /// The own conversions of the wanted fields, with the positions of these.
@@ -388,26 +377,6 @@ pub(super) fn conversions_of_fields(
     of.filter(|(position, _)| !matches!(plan.field(*position), FieldPlan::Same))
 }
 
-/// Whether no value of a field may be lost.
-pub(super) fn is_exact(evolution: Evolution, decl: &FieldDecl) -> bool {
-    decl.upgrade.map_or(evolution == Evolution::Exact, |stated| stated == Upgrade::Exact)
-}
-
-/// What Java does with the values of a field of another definition. It converts single values and
-/// counters, but only numbers become counters. Everything else starts at the default.
-pub(in crate::model) fn java_rule(from: &ResolvedField, to: &ResolvedField) -> Upgrade {
-    use ResolvedKind::{Counter, Simple};
-    // Text that looks like a number is still text.
-    let is_number = |encoding: &dyn Encoding| {
-        encoding.from_text("0").is_ok_and(|zero| zero.to_counter().is_some())
-    };
-    match (&from.kind, &to.kind) {
-        (Simple(_) | Counter, Simple(_)) | (Counter, Counter) => Upgrade::Lossy,
-        (Simple(from), Counter) if is_number(&*from.encoding) => Upgrade::Lossy,
-        _ => Upgrade::Reset,
-    }
-}
-
 /// What the fields of an object at these positions get if it moves to the schema of the models,
 /// whatever becomes of its other fields. Changes nothing.
 pub(in crate::model) fn after_move(
@@ -419,7 +388,7 @@ pub(in crate::model) fn after_move(
 ) -> Result<ObjectData> {
     let plan = binding.plan(old.object_type());
     let is_same = |position| matches!(plan.field(position), FieldPlan::Same);
-    let mut kept = ObjectWriter::new(binding);
+    let mut kept = ObjectWriter::new(&binding.fields);
     for &position in positions.iter().filter(|position| is_same(**position)) {
         kept.copy(position, old)?;
     }
@@ -433,7 +402,7 @@ pub(in crate::model) fn after_move(
     let of_type = this.of_type().filter(|_| !moved.is_empty());
     let of_fields = this.conversions_of_fields(|position| moved.contains(&position));
     if of_type.is_some() || !of_fields.is_empty() {
-        let writer = ObjectWriter::new(binding);
+        let writer = ObjectWriter::new(&binding.fields);
         // Own conversions may create objects. These must not stay.
         tx.undone(|| Ok(this.convert(of_type, of_fields, models, tx, writer)))??;
     }
@@ -477,7 +446,7 @@ fn with(
     changed: &[(usize, Content<'_>)],
 ) -> Result<ObjectData> {
     let mut new = ObjectBuilder::of(kept);
-    let mut defaults = ObjectWriter::new(binding);
+    let mut defaults = ObjectWriter::new(&binding.fields);
     for (position, content) in changed {
         let to = binding.field(*position)?;
         new.forget(to);

@@ -9,8 +9,8 @@ use super::report::NeverCalled;
 use crate::id::StorageId;
 use crate::model::error::{Error, Result};
 use crate::model::index::lacks_entries;
+use crate::model::object_type::Model;
 use crate::model::permazen::Permazen;
-use crate::model::target::Model;
 use crate::model::tx::Tx;
 use crate::object::{
     Batch, Batches, Done, Found, MigrationEnd, Moves, NotMoved, Progress, RunOptions, Visitor,

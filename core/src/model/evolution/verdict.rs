@@ -3,13 +3,14 @@
 use std::sync::Arc;
 
 use super::counted::count;
+use super::mode::{Evolution, is_exact};
 use super::never_called::never_called;
 use super::plan::{FieldPlan, Plan};
 use super::report::{
     DeleteActionReport, EvolutionReport, FieldReport, FieldVerdict, IndexReport, TypeReport,
     VersionReport,
 };
-use super::upgrade::{Evolution, conversions_of_fields, is_exact};
+use super::upgrade::conversions_of_fields;
 use crate::encoding::{Conversion, Encoding, EncodingKind, Exactness, TypedEncoding};
 use crate::model::binding::{Binding, Bindings};
 use crate::model::declare::{FieldDecl, Upgrade, ValueDecl};
@@ -306,13 +307,13 @@ impl Judge<'_> {
             fields.find(|found| found.name() == &*field.name).map(|field| field.kind().describe())
         };
         let text = |object_type, field| describe(object_type, field).unwrap_or_default();
-        (text(self.old, from), text(&self.binding.object_type, to))
+        (text(self.old, from), text(&self.binding.fields.object_type, to))
     }
 
     // ------------------------------------------------------------------ indexes
 
     fn indexes(&self, tx: &Transaction, bindings: &Bindings) -> Result<Vec<IndexReport>> {
-        let own = &self.binding.object_type;
+        let own = &self.binding.fields.object_type;
         let fields = own.all_fields().filter_map(|field| {
             let shape = IndexShape::of_field(self.bundle, own, field)?;
             Some((field.full_name.to_string(), shape))

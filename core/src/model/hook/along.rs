@@ -1,33 +1,25 @@
 //! Hooks and observers of objects to which a reference path leads.
 
-use std::fmt;
-
 use super::change::Change;
-use super::observe::Watched;
-use super::subject::{Among, Subject};
+use super::route::{Route, WatchedAt};
+use super::subject::Subject;
+use super::watched::Watched;
 use crate::model::binding::{Binding, Models};
 use crate::model::error::Result;
-use crate::model::path::{Many, Path, Plurality};
-use crate::model::target::{Any, Target};
+use crate::model::path::{Path, Plurality};
+use crate::model::reference::Any;
+use crate::model::target::Target;
 use crate::object::{IdFilter, Watch};
-
-/// A path from the objects that observe to those that they observe.
-#[derive(Debug, Clone)]
-pub struct Route {
-    path: Path<Any, Any, Many>,
-    /// The types of the objects that are observed; `None` means all.
-    ends: Option<&'static [&'static str]>,
-}
 
 impl Route {
     /// Along a path.
     pub fn of<A: Target, B: Target, N: Plurality>(path: &Path<A, B, N>) -> Self {
-        Route { path: path.untyped(), ends: B::TYPES }
+        Route { way: path.way().clone(), ends: B::TYPES }
     }
 
     /// Who observes whom. If only objects of one model are observed, `end` is that model.
     pub(super) fn watch(&self, models: &Models, end: Option<&Binding>) -> Result<Watch> {
-        let (steps, mut filters) = self.path.resolve_in(models)?;
+        let (steps, mut filters) = self.way.resolve(models)?;
         if let (Some(end), Some(last)) = (end, filters.last_mut()) {
             *last = Some(IdFilter::of_types([end.storage_id()]));
         }
@@ -40,19 +32,6 @@ impl Route {
             Some(names) => names.iter().map(|name| models.named(name)).collect(),
             None => Ok(models.iter().collect()),
         }
-    }
-}
-
-/// A field of one or several models that are found when the models are bound.
-#[derive(Clone, Copy)]
-pub struct WatchedAt {
-    pub(super) among: Among,
-    pub(super) position: usize,
-}
-
-impl fmt::Debug for WatchedAt {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "WatchedAt({})", self.position)
     }
 }
 

@@ -4,9 +4,8 @@ use std::fmt;
 use std::marker::PhantomData;
 
 use super::former::{Part, in_own_encoding, is_of};
-use super::observe::Watched;
 use super::subject::Subject;
-use super::told::Told;
+use super::watched::{FromChange, Watched};
 use crate::encoding::{FieldType, Value};
 use crate::id::ObjId;
 use crate::model::binding::Binding;
@@ -14,22 +13,6 @@ use crate::model::error::{Error, Result};
 use crate::model::fields::{Field, ListField, MapField, SetField};
 use crate::model::tx::Tx;
 use crate::object::{ChangeKind, FieldChange};
-
-/// A type in which a change is told.
-#[diagnostic::on_unimplemented(
-    message = "a change is not told as `{Self}`",
-    label = "expected `&Change<'_, M>`, or the type of a change of this field"
-)]
-pub trait FromChange<'a>: Sized {
-    /// The change of which a hook is told.
-    #[doc(hidden)]
-    fn told(told: &Told<'a>) -> Result<Self> {
-        told.change()
-    }
-
-    /// The change of a field in a transaction.
-    fn from_change(tx: &'a Tx, change: &'a FieldChange) -> Self;
-}
 
 /// What a change of a field of type `F` can be told as.
 #[diagnostic::on_unimplemented(
@@ -152,6 +135,28 @@ change_type! {
     /// A change of a map of an object of model `M` from `K` to `V`.
     MapChanged<M, K, V>
 }
+
+macro_rules! watched {
+    ($field:ident<M $(, $value:ident)+; $($index:ident),+> as $change:ident) => {
+        impl<M: Subject, $($value: FieldType,)+ $($index: 'static),+> Watched for $field<M, $($value,)+ $($index),+> {
+            type Model = M;
+            type Change<'a> = $change<'a, M, $($value),+>;
+
+            fn position(self) -> usize {
+                self.position
+            }
+
+            fn told<'a>(tx: &'a Tx, change: &'a FieldChange) -> Self::Change<'a> {
+                $change::from_change(tx, change)
+            }
+        }
+    };
+}
+
+watched!(Field<M, V; I> as Changed);
+watched!(SetField<M, E; I> as SetChanged);
+watched!(ListField<M, E; I> as ListChanged);
+watched!(MapField<M, K, V; KI, VI> as MapChanged);
 
 impl<M, F> IsChangeOf<F> for Change<'_, M> where F: Watched<Model = M> {}
 impl<M> IsAnyChangeOf<M> for Change<'_, M> {}
@@ -355,7 +360,7 @@ fn decoded<M: Subject, V: FieldType>(
     let schema = change.object_type().schema_of;
     let (binding, _) = place::<M>(tx, change)?;
     let undecodable =
-        |source| binding.undecodable(change.id(), Some(schema), change.field(), source);
+        |source| binding.fields.undecodable(change.id(), Some(schema), change.field(), source);
     match in_own_encoding(binding, change, part, bytes)? {
         Some(converted) => V::decode_all(&converted).map_err(undecodable),
         None => V::decode_all(bytes).map_err(undecodable),

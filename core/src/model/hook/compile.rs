@@ -3,10 +3,10 @@
 
 use std::sync::Arc;
 
-use super::along::{Route, WatchedAt};
 use super::call::hook;
 use super::declare::{Fields, HookDecl, On};
 use super::former::stored_ids;
+use super::route::{Route, WatchedAt};
 use crate::model::binding::{Binding, Models};
 use crate::model::declare::Shape;
 use crate::model::error::Result;
@@ -25,11 +25,10 @@ pub(crate) fn compile(
     let mut add_all = |hooks: &[HookDecl], places: &[(&Binding, usize)]| -> Result<()> {
         hooks.iter().try_for_each(|decl| add(&mut listeners, (models, bundle), places, decl))
     };
-    for info in set.as_slice().iter().filter(|info| info.has_hooks()) {
-        let binding = models.named(info.name)?;
-        add_all(info.hooks, &[(binding, 0)])?;
-        for mixin in info.mixins {
-            add_all(mixin.hooks(), &[(binding, mixin.start())])?;
+    for model in set.registered().iter().filter(|model| !model.hooks.is_empty()) {
+        let binding = models.named(model.info.name)?;
+        for at in &model.hooks {
+            add_all(at.hooks, &[(binding, at.start)])?;
         }
     }
     for kind in set.hooked_kinds() {

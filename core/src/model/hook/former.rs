@@ -52,7 +52,7 @@ pub(super) fn is_of(binding: &Binding, position: usize, change: &FieldChange) ->
         return true;
     }
     let object_type = change.object_type();
-    object_type.schema != binding.object_type.schema
+    object_type.schema != binding.fields.object_type.schema
         && matches!(binding.plan(object_type).field(position), FieldPlan::Differs(from) if from.storage_id == id)
 }
 
@@ -73,7 +73,7 @@ pub(super) fn in_own_encoding(
     bytes: &[u8],
 ) -> Result<Option<Vec<u8>>> {
     let from = change.field();
-    if binding.object_type.field_by_storage_id(from.storage_id).is_some() {
+    if binding.fields.object_type.field_by_storage_id(from.storage_id).is_some() {
         return Ok(None);
     }
     let mut positions = 0..binding.info.fields.len();

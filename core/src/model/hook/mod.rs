@@ -1,36 +1,47 @@
 //! Hooks: functions of models, mix-ins and kinds that are called when objects change, and observers,
 //! which are the same for a transaction or a database (docs/src/hooks.md).
 //!
-//! `#[permazen::hooks]` writes declarations (`declare.rs`). They are bound to the recorded schemas
-//! with the models (`compile.rs`). A listener of the object layer calls them (`call.rs`) and tells
-//! them (`told.rs`) what has changed (`change.rs`). What can have hooks is in `subject.rs`. Observers
-//! take the same way (`observe.rs`).
+//! `#[permazen::hooks]` writes declarations (`declare.rs`) in a block (`block.rs`). They are bound to the
+//! recorded schemas with the models (`compile.rs`). A listener of the object layer calls them (`call.rs`)
+//! and tells them (`told.rs`) what has changed: which fields tell it (`watched.rs`), and as what
+//! (`change.rs`). What can have hooks is in `subject.rs`, as models in `among.rs`. Hooks of objects to
+//! which a path leads are in `along.rs`, the path in `route.rs`. Hooks that check objects are called by
+//! the rules (`checker.rs`, `validate.rs`). Observers take the same way as hooks (`observe.rs`).
 
 mod after;
 pub(crate) mod along;
+pub(crate) mod among;
+pub(crate) mod block;
 mod call;
+mod calls;
 pub(crate) mod change;
+mod checker;
 mod committed;
 mod compile;
 pub(crate) mod declare;
 mod former;
 pub(crate) mod observe;
+pub(crate) mod route;
 pub(crate) mod subject;
 pub(crate) mod told;
 mod validate;
+pub(crate) mod watched;
 
 pub use along::LeadsTo;
-pub use call::HookCall;
-pub(super) use call::{call, failed};
+pub(super) use call::call;
+pub use calls::HookCall;
+pub(super) use calls::failed;
 pub use change::{
     Change, Changed, ListChange, ListChanged, MapChange, MapChanged, SetChange, SetChanged,
 };
+pub(super) use checker::Checker;
 pub use committed::Committed;
 pub(super) use compile::compile;
 pub(super) use observe::Observers;
 pub use observe::{
-    Along, AnyChange, Creation, Deletion, Observed, ObserverId, Watched, along, changes, creations,
+    Along, AnyChange, Creation, Deletion, Observed, ObserverId, along, changes, creations,
     deletions,
 };
 pub use subject::Subject;
-pub(super) use validate::{Checker, Judgement};
+pub(super) use validate::Judgement;
+pub use watched::Watched;

@@ -5,88 +5,25 @@ use std::marker::PhantomData;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use super::along::{LeadsTo, Route, WatchedAt};
+use super::along::LeadsTo;
 use super::call::hook;
-use super::change::{Change, Changed, FromChange, ListChanged, MapChanged, SetChanged};
+use super::change::Change;
 use super::committed::{AfterCommit, Committed, Tell, ToldOfCommits};
 use super::compile::{itself, watch, watch_along, watchable};
+use super::route::{Route, WatchedAt};
 use super::subject::Subject;
 use super::told::Told;
-use crate::encoding::FieldType;
+use super::watched::Watched;
 use crate::id::{ObjId, StorageId};
 use crate::model::binding::{Binding, Bindings, Models};
 use crate::model::error::Result;
-use crate::model::fields::{CounterField, Field, ListField, MapField, SetField};
+use crate::model::object_type::Model;
 use crate::model::path::{Path, Plurality};
-use crate::model::target::{Model, Ref, Target};
+use crate::model::reference::Ref;
+use crate::model::target::Target;
 use crate::model::tx::Tx;
-use crate::object::{self, FieldChange, Happened, Hook, ListenerSet};
+use crate::object::{self, Happened, Hook, ListenerSet};
 use crate::schema::SchemaBundle;
-
-/// A field whose changes are told: a constant of a simple field, set, list or map.
-#[diagnostic::on_unimplemented(
-    message = "changes of a `{Self}` are not told",
-    label = "no simple field, set, list or map",
-    note = "counters never tell of their changes"
-)]
-pub trait Watched: Copy + Send + Sync + 'static {
-    /// The model, mix-in or kind that has the field.
-    type Model: Subject;
-
-    /// The change of such a field.
-    type Change<'a>;
-
-    /// The position of the field among the fields of the struct.
-    #[doc(hidden)]
-    fn position(self) -> usize;
-
-    #[doc(hidden)]
-    fn told<'a>(tx: &'a Tx, change: &'a FieldChange) -> Self::Change<'a>;
-}
-
-/// A field whose changes lead to checks: a constant of any field.
-#[diagnostic::on_unimplemented(
-    message = "`{Self}` is no field",
-    label = "expected the name of a field of the struct"
-)]
-pub trait Checked: Copy {
-    /// The position of the field among the fields of the struct.
-    fn position(self) -> usize;
-}
-
-impl<W: Watched> Checked for W {
-    fn position(self) -> usize {
-        Watched::position(self)
-    }
-}
-
-impl<M: Subject> Checked for CounterField<M> {
-    fn position(self) -> usize {
-        self.position
-    }
-}
-
-macro_rules! watched {
-    ($field:ident<M $(, $value:ident)+; $($index:ident),+> as $change:ident) => {
-        impl<M: Subject, $($value: FieldType,)+ $($index: 'static),+> Watched for $field<M, $($value,)+ $($index),+> {
-            type Model = M;
-            type Change<'a> = $change<'a, M, $($value),+>;
-
-            fn position(self) -> usize {
-                self.position
-            }
-
-            fn told<'a>(tx: &'a Tx, change: &'a FieldChange) -> Self::Change<'a> {
-                $change::from_change(tx, change)
-            }
-        }
-    };
-}
-
-watched!(Field<M, V; I> as Changed);
-watched!(SetField<M, E; I> as SetChanged);
-watched!(ListField<M, E; I> as ListChanged);
-watched!(MapField<M, K, V; KI, VI> as MapChanged);
 
 /// What can be observed: the changes of a field (`Person::AGE`), or [`creations`], [`deletions`] and
 /// [`changes`] of a model, mix-in or kind.

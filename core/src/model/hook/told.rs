@@ -1,10 +1,7 @@
 //! What a hook is told when it is called.
 
-use super::change::FromChange;
-use super::subject::Subject;
 use crate::id::ObjId;
 use crate::model::error::{Error, Result};
-use crate::model::kind::KindMember;
 use crate::model::tx::Tx;
 use crate::object::{Event, FieldChange};
 
@@ -22,30 +19,10 @@ pub struct Told<'a> {
 }
 
 impl<'a> Told<'a> {
-    /// The object for which the hook is called.
-    ///
-    /// # Errors
-    /// If the model is not registered.
-    pub fn this<M: Subject>(&self) -> Result<M::This<'a>> {
-        M::this(self.tx, self.observer)
-    }
-
-    /// The change of a field.
-    ///
-    /// # Errors
-    /// If the hook is called for something else.
-    pub fn change<C: FromChange<'a>>(&self) -> Result<C> {
-        Ok(C::from_change(self.tx, self.field_change()?))
-    }
-
-    /// The object that is about to be deleted.
-    ///
-    /// # Errors
-    /// If the hook is called for something else, or for an object of another type.
-    pub fn deleted<L: KindMember<'a>>(&self) -> Result<L> {
+    /// The transaction, and the object that is about to be deleted.
+    pub(crate) fn deleting(&self) -> Result<(&'a Tx, ObjId)> {
         match self.event {
-            Some(Event::Deleting { id, .. }) => L::of(self.tx, *id)?
-                .ok_or_else(|| Error::other(format!("object {id} is of another type"))),
+            Some(Event::Deleting { id, .. }) => Ok((self.tx, *id)),
             _ => Err(Error::other("a hook to deletions was called for something else")),
         }
     }

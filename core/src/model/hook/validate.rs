@@ -1,30 +1,16 @@
 //! Hooks that check objects when the rules are checked.
 
-use std::collections::BTreeSet;
 use std::error::Error as StdError;
-use std::fmt;
 
 use super::call::{self, Callable, failed_in};
+use super::checker::Checker;
 use super::declare::{HookDecl, On};
 use super::told::Told;
 use crate::id::ObjId;
 use crate::model::error::causes::causes;
 use crate::model::error::{Error, Result, is_retryable};
 use crate::model::tx::Tx;
-use crate::object::{self, Hook, HookLimit};
-
-/// A hook of a model that checks objects.
-pub(in crate::model) struct Checker {
-    hook: Hook,
-    /// The positions of the fields after whose changes it is called; `None` stands for all.
-    pub(in crate::model) fields: Option<BTreeSet<usize>>,
-}
-
-impl fmt::Debug for Checker {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Checker").field("fields", &self.fields).finish_non_exhaustive()
-    }
-}
+use crate::object::{self, HookLimit};
 
 /// What a hook says about an object.
 pub(in crate::model) enum Judgement {

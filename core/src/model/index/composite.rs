@@ -7,12 +7,12 @@ use std::ops::RangeBounds;
 
 use permazen_kv::Direction;
 
-use super::known_views::{KnownViews, ViewOf};
-use super::page::{Page, PageToken, read_page};
-use super::partial::{OpenAs, WhenPartial, complete};
-use super::query::{
-    Columns, IndexOn, bad_bound, entries, fix, ids, objects_in, restrict, when_partial,
-};
+use super::known_views::ViewOf;
+use super::open_as::{IndexOn, OpenAs, WhenPartial, when_partial};
+use super::opened::{known, remember};
+use super::page::{Page, PageToken};
+use super::partial::complete;
+use super::rows::{Columns, bad_bound, entries, fix, ids, objects_in, read_page, restrict};
 use super::starts_with::{StoredAsString, starting_with};
 use crate::encoding::{EncodingError, FieldType};
 use crate::model::error::{Error, Result};
@@ -247,7 +247,7 @@ impl<M: Source, V: Tuple> IndexOn for Composite<M, V> {
     fn open_as(self, tx: &Tx, how: OpenAs) -> Result<Self::View<'_>> {
         let (source, position) = (TypeId::of::<M>(), self.position);
         let of = ViewOf { source, position, part: None, columns: 0 };
-        let view = match KnownViews::get(tx, of, how)? {
+        let view = match known(tx, of, how)? {
             Some((view, _)) => view,
             None => open_places(tx, &M::places(tx.models()?, Slot::Composite(position))?, of, how)?,
         };
@@ -265,7 +265,7 @@ fn open_places<'t>(
     let (shape, bindings) = places.index(|binding, position| binding.composite_shape(position))?;
     let view = tx.core.index_view(shape)?.of_types(ids(&bindings));
     let view = complete(tx, &view, &bindings, false, how)?;
-    KnownViews::remember(tx, of, how, &bindings, &view, None)?;
+    remember(tx, of, how, &bindings, &view, None)?;
     Ok(view)
 }
 

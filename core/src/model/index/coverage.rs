@@ -1,81 +1,47 @@
 //! Where the index entries of a model's objects are that lie in other recorded schemas. Queries, the
 //! report and `build_indexes` ask here.
 
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError};
 
+use super::elsewhere::{Entries, Other, Wanted};
 use crate::encoding::{Conversion, Encoding, EncodingKind, EnumEncoding, Exactness};
 use crate::id::StorageId;
-use crate::layout::SchemaIndex;
-use crate::model::binding::Binding;
+use crate::model::binding::{Binding, Bindings};
 use crate::model::declare::{FieldDecl, Upgrade, ValueDecl};
-use crate::model::error::Result;
-use crate::model::evolution::{Evolution, FieldPlan, Plan, java_rule};
-use crate::object::{IndexKind, IndexShape, MergedIndex, map_key_of};
-use crate::schema::{ResolvedField, ResolvedKind, ResolvedType, SchemaBundle, SchemaId};
+use crate::model::evolution::{Evolution, FieldPlan, Plan};
+use crate::object::{IndexKind, IndexShape, MergedIndex, Transaction, map_key_of};
+use crate::schema::{ResolvedField, ResolvedKind, ResolvedType, SchemaBundle};
 
-/// An index that a query reads.
-#[derive(Clone, Copy)]
-pub(crate) struct Wanted<'a> {
-    pub(crate) shape: &'a IndexShape,
-    /// Whether the query returns the keys of map values.
-    pub(crate) with_keys: bool,
-}
-
-/// A recorded schema in which the entries of a model's objects are not just those of the index.
-#[derive(Debug, Clone)]
-pub(crate) struct Other {
-    pub(crate) schema: SchemaIndex,
-    pub(crate) schema_id: SchemaId,
-    pub(crate) entries: Entries,
-}
-
-/// Where the entries of the objects in such a schema are.
-#[derive(Debug, Clone)]
-pub(crate) enum Entries {
-    /// In an index whose entries mean the same. In the schemas `unless`, they mean something else.
-    /// While objects are there, an entry does not tell what it means, and the objects count as
-    /// missing.
-    Merged { index: MergedIndex, unless: Vec<SchemaIndex> },
-    /// Nowhere.
-    Missing,
-    /// The index has entries of the objects, but the model sees other values. `missing` tells
-    /// whether there are such values.
-    Hidden { missing: bool },
-}
-
-impl Other {
-    /// Whether objects in this schema may have values without entries.
-    pub(crate) fn may_lack_entries(&self) -> bool {
-        match &self.entries {
-            Entries::Missing => true,
-            Entries::Hidden { missing } => *missing,
-            Entries::Merged { unless, .. } => !unless.is_empty(),
-        }
-    }
-
-    /// Whether objects in this schema have values without entries. `in_use` tells whether there are
-    /// objects in another schema.
-    pub(crate) fn lacks_entries(
+impl Bindings {
+    /// The recorded schemas in which the entries of a model's objects are not just those of an
+    /// index, as a transaction sees them.
+    pub(crate) fn others(
         &self,
-        mut in_use: impl FnMut(SchemaIndex) -> Result<bool>,
-    ) -> Result<bool> {
-        match &self.entries {
-            Entries::Missing => Ok(true),
-            Entries::Hidden { missing } => Ok(*missing),
-            Entries::Merged { unless, .. } => {
-                for schema in unless {
-                    if in_use(*schema)? {
-                        return Ok(true);
-                    }
-                }
-                Ok(false)
-            }
+        binding: &Binding,
+        wanted: Wanted<'_>,
+        tx: &Transaction,
+    ) -> Arc<[Other]> {
+        let bundle = tx.bundle();
+        let find = || others(binding, wanted, &bundle, self.models().evolution());
+        // The transaction has changed the recorded schemas.
+        if !Arc::ptr_eq(&bundle, self.bundle()) {
+            return find().into();
         }
+        let key = (wanted.shape.storage_id(), wanted.with_keys);
+        let all = binding.others.read().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = all.get(&key) {
+            return Arc::clone(known);
+        }
+        drop(all);
+        let others: Arc<[Other]> = find().into();
+        let mut all = binding.others.write().unwrap_or_else(PoisonError::into_inner);
+        all.insert(key, Arc::clone(&others));
+        others
     }
 }
 
 /// The recorded schemas in which the entries of the model's objects are not just those of the index.
-pub(crate) fn others(
+fn others(
     binding: &Binding,
     wanted: Wanted<'_>,
     bundle: &SchemaBundle,
@@ -104,7 +70,7 @@ pub(crate) fn others(
             .filter(|schema| !all.iter().any(|all| all.schema == *schema && merged_in(all, id)))
             .collect();
         // New objects come to be in the schema of the models at any time.
-        if unless.contains(&binding.object_type.schema) {
+        if unless.contains(&binding.fields.object_type.schema) {
             other.entries = Entries::Missing;
         }
     }
@@ -159,8 +125,8 @@ impl Covered<'_> {
         match self.fate() {
             Fate::Same if in_index => None,
             Fate::Converted if in_index => {
-                let shown =
-                    !self.wanted.with_keys || keys_agree(&self.binding.object_type, self.old, id);
+                let shown = !self.wanted.with_keys
+                    || keys_agree(&self.binding.fields.object_type, self.old, id);
                 (!shown).then_some(Entries::Hidden { missing: true })
             }
             // By Java's rules, queries read no other index.
@@ -228,7 +194,7 @@ impl Covered<'_> {
     }
 
     fn merged_composite(&self) -> Option<Found> {
-        let own = &self.binding.object_type.indexes;
+        let own = &self.binding.fields.object_type.indexes;
         let own = own.iter().find(|index| index.storage_id == self.wanted.shape.storage_id())?;
         self.old.indexes.iter().find_map(|index| {
             if index.fields.len() != own.fields.len() {
@@ -306,23 +272,6 @@ fn always_exact(decl: &FieldDecl, from: &ResolvedField, to: &ResolvedField) -> b
     let exact =
         |part: &Part<'_>| part.conversion().is_some_and(|it| it.exactness() == Exactness::Always);
     parts(decl, from, to).is_some_and(|parts| parts.iter().all(exact))
-}
-
-impl FieldDecl {
-    /// What may happen to the values of the field when an object moves.
-    pub(crate) fn rule(
-        &self,
-        evolution: Evolution,
-        from: &ResolvedField,
-        to: &ResolvedField,
-    ) -> Upgrade {
-        match (self.upgrade, evolution) {
-            // What the model states holds by any rules.
-            (Some(stated), _) => stated,
-            (None, Evolution::Exact) => Upgrade::Exact,
-            (None, Evolution::AsJava) => java_rule(from, to),
-        }
-    }
 }
 
 impl Part<'_> {

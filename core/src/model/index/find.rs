@@ -1,14 +1,14 @@
 //! Finding one object by what an index has of it.
 
 use super::composite::Tuple;
-use super::partial::{OpenAs, WhenPartial};
-use super::query::IndexOn;
+use super::open_as::{IndexOn, OpenAs, WhenPartial};
 use crate::encoding::FieldType;
 use crate::model::error::Result;
 use crate::model::fields::{Composite, Field, Indexed, ListField, MapKey, MapValue, SetField};
 use crate::model::kind::Source;
 use crate::model::objects::Objs;
-use crate::model::target::{Ref, Target};
+use crate::model::reference::Ref;
+use crate::model::target::Target;
 use crate::model::tx::Tx;
 use crate::model::values::EncodeAs;
 

@@ -4,13 +4,9 @@ use std::any::TypeId;
 use std::cell::RefCell;
 use std::sync::Arc;
 
-use super::coverage::Wanted;
-use super::partial::{OpenAs, shows_only_entries};
 use crate::encoding::Encoding;
-use crate::model::binding::{Binding, Part};
-use crate::model::error::Result;
-use crate::model::tx::Tx;
-use crate::object::{IndexKind, IndexView, Selection};
+use crate::model::bound_fields::Part;
+use crate::object::{self, IndexView, Selection, Transaction};
 use crate::schema::SchemaBundle;
 
 /// Which view.
@@ -42,60 +38,38 @@ pub(crate) struct KnownViews {
 impl KnownViews {
     /// A view that was opened before, with its map keys.
     pub(super) fn get<'t>(
-        tx: &'t Tx,
+        &self,
+        core: &'t Transaction,
         of: ViewOf,
-        how: OpenAs,
-    ) -> Result<Option<(IndexView<'t>, MapKeys)>> {
-        if how != OpenAs::default() {
+    ) -> object::Result<Option<(IndexView<'t>, MapKeys)>> {
+        if !self.bundle.borrow().as_ref().is_some_and(|bundle| core.has_bundle(bundle)) {
             return Ok(None);
         }
-        let known = tx.known_views()?;
-        if !known.bundle.borrow().as_ref().is_some_and(|bundle| tx.core.has_bundle(bundle)) {
-            return Ok(None);
-        }
-        let views = known.views.borrow();
+        let views = self.views.borrow();
         let Some((_, selection, keys)) = views.iter().find(|(view, ..)| *view == of) else {
             return Ok(None);
         };
-        tx.core.check_open()?;
-        let view = IndexView { source: &tx.core, selection: Arc::clone(selection) };
+        core.check_open()?;
+        let view = IndexView { source: core, selection: Arc::clone(selection) };
         Ok(Some((view, keys.clone())))
     }
 
-    /// Remembers a view of these models if opening it again would check nothing.
+    /// Remembers a view. Opening it again must check nothing.
     pub(super) fn remember(
-        tx: &Tx,
+        &self,
+        core: &Transaction,
         of: ViewOf,
-        how: OpenAs,
-        models: &[&Binding],
         view: &IndexView<'_>,
         keys: Option<&Arc<dyn Encoding>>,
-    ) -> Result<()> {
-        if how != OpenAs::default() {
-            return Ok(());
-        }
-        let shape = &view.selection.shape;
-        let with_keys = shape.kind() == IndexKind::MapValue && of.columns == shape.columns();
-        let wanted = Wanted { shape, with_keys };
-        let mut others = false;
-        if !shows_only_entries(tx, how)? {
-            for binding in models {
-                others |= !tx.bindings()?.others(binding, wanted, &tx.core).is_empty();
-            }
-        }
-        if others {
-            return Ok(());
-        }
-        let known = tx.known_views()?;
-        let mut bundle = known.bundle.borrow_mut();
-        let mut views = known.views.borrow_mut();
-        if !bundle.as_ref().is_some_and(|bundle| tx.core.has_bundle(bundle)) {
-            *bundle = Some(tx.core.bundle());
+    ) {
+        let mut bundle = self.bundle.borrow_mut();
+        let mut views = self.views.borrow_mut();
+        if !bundle.as_ref().is_some_and(|bundle| core.has_bundle(bundle)) {
+            *bundle = Some(core.bundle());
             views.clear();
         }
         if views.len() < MOST {
             views.push((of, Arc::clone(&view.selection), keys.cloned()));
         }
-        Ok(())
     }
 }

@@ -3,16 +3,12 @@
 use std::fmt;
 use std::str::FromStr;
 
+use permazen_kv::Hex;
 use permazen_kv::key::parse_hex;
-use permazen_kv::{Direction, Hex};
 use sha2::{Digest, Sha256};
 
-use super::query::{Columns, bad_entry};
 use crate::encoding::{Reader, uint};
-use crate::model::error::Result;
-use crate::model::target::{Handles, Target};
-use crate::model::tx::Tx;
-use crate::object::{Entries, IndexShape, IndexView};
+use crate::object::{IndexShape, IndexView};
 
 /// The first byte of a token: the form of the bytes that follow.
 const FORM: u8 = 1;
@@ -91,12 +87,17 @@ impl PageToken {
         (self.index == 0 && self.columns == 1).then_some(&self.position)
     }
 
-    fn of_entry(view: &IndexView<'_>, position: Vec<u8>) -> Self {
+    /// Its columns, encoded.
+    pub(super) fn position(&self) -> &[u8] {
+        &self.position
+    }
+
+    pub(super) fn of_entry(view: &IndexView<'_>, position: Vec<u8>) -> Self {
         let (index, columns) = identity(view.shape(), view.columns());
         PageToken { index, columns, position }
     }
 
-    fn check(&self, view: &IndexView<'_>) -> Result<(), PageTokenError> {
+    pub(super) fn check(&self, view: &IndexView<'_>) -> Result<(), PageTokenError> {
         if (self.index, self.columns) == identity(view.shape(), view.columns()) {
             return Ok(());
         }
@@ -180,34 +181,4 @@ impl<'de> serde::Deserialize<'de> for PageToken {
         let text = <std::borrow::Cow<'de, str>>::deserialize(from)?;
         text.parse().map_err(serde::de::Error::custom)
     }
-}
-
-/// A page of a view with the columns `C`, for objects of `T`: what comes after the token in a
-/// direction.
-pub(super) fn read_page<'t, T: Target, C: Columns>(
-    tx: &'t Tx,
-    view: &IndexView<'t>,
-    limit: usize,
-    token: Option<&PageToken>,
-    direction: Direction,
-) -> Result<Page<C::Entry<T::Live<'t>>>> {
-    let rest = match token {
-        None => view.clone(),
-        Some(token) => {
-            token.check(view)?;
-            view.beyond(&token.position, direction)
-        }
-    };
-    let from = Handles::many::<T>(tx);
-    let read = rest.read_page(limit.max(1), direction, |entry| {
-        let live = T::live(from, entry.id()?);
-        Ok(live.map(|live| C::entry(&entry, live)))
-    })?;
-    let Entries { read, ends, more } = read;
-    let entries = read.into_iter().map(|row| row?.map_err(|source| bad_entry(view, source)));
-    let entries = entries.collect::<Result<_>>()?;
-    let token = |position| PageToken::of_entry(view, position);
-    let (start, last) = ends.unzip();
-    let next = last.filter(|_| more).map(token);
-    Ok(Page { entries, next, start: start.map(token) })
 }

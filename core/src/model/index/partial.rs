@@ -1,11 +1,13 @@
 //! Queries of indexes in which objects of other recorded schemas have no entries
 //! (docs/src/evolution.md).
 
-use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use super::coverage::{Entries, Other, Wanted, has_index};
-use super::query::IndexOn;
+use super::coverage::has_index;
+use super::elsewhere::{Entries, Other, Wanted};
+use super::lacking::COUNTED;
+use super::open_as::{OnPartial, OpenAs};
+use super::seen_objects::{Rely, SeenObjects};
 use crate::encoding::Encoding;
 use crate::id::{ObjId, StorageId};
 use crate::layout::SchemaIndex;
@@ -18,189 +20,9 @@ use crate::object::{
 };
 use crate::schema::{ResolvedType, SchemaId};
 
-/// What a query does if objects of other recorded schemas lack entries in its index.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
-pub enum OnPartial {
-    /// It is refused with [`Error::PartialIndex`].
-    #[default]
-    Refuse,
-    /// It finds what is indexed.
-    Allow,
-    /// The objects are loaded, and their entries are added.
-    Scan,
-}
-
-/// How to open an index. This matters while objects of other recorded schemas have no entries in it,
-/// or entries that do not fit the model.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
-pub struct OpenAs {
-    /// What the query does if objects lack entries.
-    pub on_partial: OnPartial,
-    /// Whether values that the model cannot have are left out. Otherwise they are errors.
-    pub skip_unknown: bool,
-}
-
-/// An index, and how to open it. See [`Field::allow_partial`](crate::model::Field::allow_partial),
-/// [`Field::complete_by_scan`](crate::model::Field::complete_by_scan) and
-/// [`Field::skip_unknown`](crate::model::Field::skip_unknown).
-#[derive(Debug, Clone, Copy)]
-pub struct WhenPartial<I> {
-    index: I,
-    open_as: OpenAs,
-}
-
-impl<I> WhenPartial<I> {
-    pub(super) const fn new(index: I) -> Self {
-        let open_as = OpenAs { on_partial: OnPartial::Refuse, skip_unknown: false };
-        WhenPartial { index, open_as }
-    }
-
-    pub(super) fn parts(self) -> (I, OpenAs) {
-        (self.index, self.open_as)
-    }
-
-    /// The index as it is. See [`Field::allow_partial`](crate::model::Field::allow_partial).
-    pub const fn allow_partial(mut self) -> Self {
-        self.open_as.on_partial = OnPartial::Allow;
-        self
-    }
-
-    /// The index with the entries that are missing. See
-    /// [`Field::complete_by_scan`](crate::model::Field::complete_by_scan).
-    pub const fn complete_by_scan(mut self) -> Self {
-        self.open_as.on_partial = OnPartial::Scan;
-        self
-    }
-
-    /// The index without values that the model cannot have. See
-    /// [`Field::skip_unknown`](crate::model::Field::skip_unknown).
-    pub const fn skip_unknown(mut self) -> Self {
-        self.open_as.skip_unknown = true;
-        self
-    }
-}
-
-impl<I: IndexOn> IndexOn for WhenPartial<I> {
-    type View<'t> = I::View<'t>;
-
-    fn open(self, tx: &Tx) -> Result<I::View<'_>> {
-        self.index.open_as(tx, self.open_as)
-    }
-
-    fn open_as(self, tx: &Tx, _: OpenAs) -> Result<I::View<'_>> {
-        self.open(tx)
-    }
-}
-
-/// How many missing objects are counted for an error.
-const COUNTED: usize = 1000;
-
-/// What is wrong with a partial index, in words for a query.
-pub(in crate::model) fn described(
-    index: &str,
-    type_name: &str,
-    missing: usize,
-    schemas: &[SchemaId],
-    immovable: Option<&Error>,
-) -> String {
-    let lacking = lacking(index, type_name, missing, schemas, immovable);
-    format!(
-        "{lacking}; query what is indexed with `allow_partial()`, or load the others in the query with \
-         `complete_by_scan()`"
-    )
-}
-
-/// What is wrong with the partial index of what must be unique, in words for those who wrote to it.
-pub(in crate::model) fn described_for_unique(error: &Error) -> Option<String> {
-    let Error::PartialIndex { index, type_name, missing, schemas, immovable } = error else {
-        return None;
-    };
-    let lacking = lacking(index, type_name, *missing, schemas, immovable.as_deref());
-    Some(format!(
-        "{lacking}; with `Builder::unique_among_indexed`, only the objects that are in the index are compared"
-    ))
-}
-
-/// Which objects have no entries in an index, and how they get them.
-fn lacking(
-    index: &str,
-    type_name: &str,
-    missing: usize,
-    schemas: &[SchemaId],
-    immovable: Option<&Error>,
-) -> String {
-    let schemas: Vec<String> = schemas.iter().map(ToString::to_string).collect();
-    let (at_least, objects) = match missing {
-        COUNTED.. => ("at least ", "objects"),
-        1 => ("", "object"),
-        _ => ("", "objects"),
-    };
-    let move_them = match immovable {
-        None => {
-            "move them to the schema of the models with `db.build_indexes()` or `db.upgrade_all()`"
-                .to_owned()
-        }
-        Some(reason) => format!(
-            "the first of them cannot move ({reason}); `db.build_indexes()` and `db.upgrade_all()` move the others, \
-             and list those that stay"
-        ),
-    };
-    format!(
-        "index {index} lacks entries of {at_least}{missing} {objects} of type {type_name} in schema {}: {move_them}",
-        schemas.join(" and ")
-    )
-}
-
-/// What a transaction remembers about which types have objects in which other schemas.
-#[derive(Debug, Default)]
-pub(crate) struct SeenObjects {
-    /// Where the counters of `put_elsewhere` were when `none` was filled.
-    as_of: (u64, u64),
-    /// The schemas in which a type has no objects. This stays true until one of these counters
-    /// moves: they count everything that can put an object into another schema.
-    none: HashSet<(SchemaIndex, StorageId)>,
-    /// The schemas in which a type has objects, with the change counter of the store at that time.
-    /// Any write since then may have deleted or moved the last of them.
-    some: HashMap<(SchemaIndex, StorageId), u64>,
-}
-
-/// When a transaction that has seen objects in a schema relies on it that some are still there.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Rely {
-    /// As long as nothing was written. For a refusal, which would be wrong without such objects.
-    UntilNextWrite,
-    /// Always. For what does no harm if the objects are gone.
-    Always,
-}
-
 /// Whether a type has no objects in a schema. Cost: one seek, unless the transaction remembers it.
 fn has_none(tx: &Tx, schema: SchemaIndex, of_type: StorageId, rely: Rely) -> Result<bool> {
-    let (core, seen) = (&tx.core, tx.seen_objects()?);
-    let (put, changes) = (core.put_elsewhere(), core.changes());
-    let key = (schema, of_type);
-    {
-        let mut seen = seen.borrow_mut();
-        if seen.as_of != put {
-            seen.as_of = put;
-            seen.none.clear();
-        }
-        if seen.none.contains(&key) {
-            return Ok(true);
-        }
-        if seen.some.get(&key).is_some_and(|at| rely == Rely::Always || *at == changes) {
-            return Ok(false);
-        }
-    }
-    let any = core.has_objects_in(schema, of_type)?;
-    // A read without conflict detection must not replace a later read that needs it.
-    if core.reads_tracked() {
-        let mut seen = seen.borrow_mut();
-        match any {
-            true => drop(seen.some.insert(key, changes)),
-            false => drop(seen.none.insert(key)),
-        }
-    }
-    Ok(!any)
+    Ok(SeenObjects::has_none(tx.seen_objects()?, &tx.core, (schema, of_type), rely)?)
 }
 
 /// Whether the objects of a model in another recorded schema lack entries in an index of the model,
@@ -359,13 +181,13 @@ pub(super) fn complete_for_all<'t>(
 ) -> Result<IndexView<'t>> {
     let id = view.shape().storage_id();
     let models = tx.models()?;
-    let sharing = models.iter().filter(|binding| has_index(&binding.object_type, id));
+    let sharing = models.iter().filter(|binding| has_index(&binding.fields.object_type, id));
     let Some(keys) = keys else {
         return complete(tx, view, &sharing.collect::<Vec<_>>(), false, open_as);
     };
     let agrees = |of: &ResolvedType| map_key_of(of, id).is_none_or(|own| own.is_same(&**keys));
     let (sharing, others): (Vec<_>, Vec<_>) =
-        sharing.partition(|binding| agrees(&binding.object_type));
+        sharing.partition(|binding| agrees(&binding.fields.object_type));
     if let Some(other) = others.first()
         && open_as.on_partial != OnPartial::Allow
     {

@@ -3,123 +3,34 @@
 use std::any::TypeId;
 use std::fmt;
 use std::marker::PhantomData;
-use std::ops::{Bound, RangeBounds};
+use std::ops::RangeBounds;
 use std::sync::Arc;
 
 use permazen_kv::Direction;
 
-use super::known_views::{KnownViews, ViewOf};
-use super::page::{Page, PageToken, read_page};
-use super::partial::{OpenAs, WhenPartial, complete, complete_for_all};
+use super::known_views::ViewOf;
+use super::open_as::{IndexOn, OpenAs, WhenPartial, when_partial};
+use super::opened::{known, remember};
+use super::page::{Page, PageToken};
+use super::partial::{complete, complete_for_all};
+use super::rows::{
+    ByKey, ByPosition, ByValue, Columns, bad_bound, bad_entry, boxed, entries, ids, objects_in,
+    read_page, restrict,
+};
 use super::starts_with::{StoredAsString, starting_with};
-use crate::encoding::{Encoding, EncodingError, FieldType};
-use crate::id::StorageId;
-use crate::model::binding::{Binding, Part};
+use crate::encoding::{Encoding, FieldType};
+use crate::model::bound_fields::Part;
 use crate::model::error::{Error, Result};
 use crate::model::fields::{
     Field, Indexed, ListField, MapKey, MapValue, MapValueKeys, Positions, SetField,
 };
 use crate::model::kind::{Places, Slot, Source};
 use crate::model::objects::{Objs, SetOfObjs};
-use crate::model::target::{Any, Handles, Target};
+use crate::model::reference::Any;
+use crate::model::target::{Handles, Target};
 use crate::model::tx::Tx;
 use crate::model::values::EncodeAs;
-use crate::object::{
-    self, IdSet, IndexEntryRef, IndexKind, IndexView, borrowed, encode_bound, map_key_of,
-};
-
-/// Something with an index: an indexed field; the elements, keys or values of a collection; or a
-/// composite index.
-#[diagnostic::on_unimplemented(
-    message = "`{Self}` has no index",
-    label = "not indexed",
-    note = "add `#[permazen(indexed)]` to the field, or to its `element`, `key` or `value`"
-)]
-pub trait IndexOn: Sized {
-    /// The index, as queries see it.
-    type View<'t>;
-
-    /// The index in a transaction. See [`Tx::index`].
-    ///
-    /// # Errors
-    /// If the model is not registered, or objects lack entries in the index.
-    fn open(self, tx: &Tx) -> Result<Self::View<'_>> {
-        self.open_as(tx, OpenAs::default())
-    }
-
-    /// The index in a transaction, whether objects lack entries in it or not.
-    ///
-    /// # Errors
-    /// The errors of [`IndexOn::open`].
-    #[doc(hidden)]
-    fn open_as(self, tx: &Tx, how: OpenAs) -> Result<Self::View<'_>>;
-}
-
-/// The form of the entries of an index.
-pub trait Columns {
-    /// The type of the values of the first column.
-    type First: FieldType;
-
-    /// The type of an entry with an object of type `L`.
-    type Entry<L>;
-
-    /// The number of columns, with the column of the object.
-    #[doc(hidden)]
-    const COUNT: usize;
-
-    /// Makes an entry.
-    ///
-    /// # Errors
-    /// If a value cannot be decoded.
-    #[doc(hidden)]
-    fn entry<L>(
-        columns: &IndexEntryRef<'_, '_>,
-        object: L,
-    ) -> Result<Self::Entry<L>, EncodingError>;
-}
-
-/// Entries of the form `(value, object)`.
-#[derive(Debug)]
-pub struct ByValue<V>(PhantomData<fn() -> V>);
-
-/// Entries of the form `(element, object, position)`.
-#[derive(Debug)]
-pub struct ByPosition<E>(PhantomData<fn() -> E>);
-
-/// Entries of the form `(value, object, key)`.
-#[derive(Debug)]
-pub struct ByKey<V, K>(PhantomData<fn() -> (V, K)>);
-
-impl<V: FieldType> Columns for ByValue<V> {
-    type First = V;
-    type Entry<L> = (V, L);
-    const COUNT: usize = 2;
-
-    fn entry<L>(columns: &IndexEntryRef<'_, '_>, object: L) -> Result<(V, L), EncodingError> {
-        Ok((V::decode_all(columns.encoded(0))?, object))
-    }
-}
-
-impl<E: FieldType> Columns for ByPosition<E> {
-    type First = E;
-    type Entry<L> = (E, L, u32);
-    const COUNT: usize = 3;
-
-    fn entry<L>(columns: &IndexEntryRef<'_, '_>, object: L) -> Result<(E, L, u32), EncodingError> {
-        let position = crate::layout::parse_list_position(columns.encoded(2))?;
-        Ok((E::decode_all(columns.encoded(0))?, object, position))
-    }
-}
-
-impl<V: FieldType, K: FieldType> Columns for ByKey<V, K> {
-    type First = V;
-    type Entry<L> = (V, L, K);
-    const COUNT: usize = 3;
-
-    fn entry<L>(columns: &IndexEntryRef<'_, '_>, object: L) -> Result<(V, L, K), EncodingError> {
-        Ok((V::decode_all(columns.encoded(0))?, object, K::decode_all(columns.encoded(2))?))
-    }
-}
+use crate::object::{IndexKind, IndexView, map_key_of};
 
 /// An index on one value, restricted to objects of `T`: a live, ordered view.
 ///
@@ -358,100 +269,6 @@ impl<'t, T: Target, C: Columns + 't> IntoIterator for &Index<'t, T, C> {
     }
 }
 
-/// The entries of a view with the columns `C`, for objects of `T`.
-pub(super) fn entries<'t, T: Target, C: Columns>(
-    tx: &'t Tx,
-    view: &IndexView<'t>,
-) -> impl DoubleEndedIterator<Item = Result<C::Entry<T::Live<'t>>>> + use<'t, T, C> {
-    let name = view.clone();
-    let from = Handles::many::<T>(tx);
-    view.rows(move |entry| {
-        let live = match entry.id() {
-            Ok(id) => T::live(from, id)?,
-            Err(error) => return Err(*boxed(error)),
-        };
-        match C::entry(&entry, live) {
-            Ok(row) => Ok(row),
-            Err(source) => Err(*boxed(bad_entry(&name, source))),
-        }
-    })
-}
-
-/// The objects of a view that are in a set.
-pub(super) fn objects_in<'t, T: Target>(
-    tx: &'t Tx,
-    view: &IndexView<'t>,
-    set: IdSet<'t>,
-) -> impl DoubleEndedIterator<Item = Result<T::Live<'t>>> + use<'t, T> {
-    let from = Handles::many::<T>(tx);
-    view.ids().filter_map(move |id| {
-        let found = id.and_then(|id| Ok(set.contains(id)?.then_some(id)));
-        found.map_err(Error::from).transpose().map(|id| T::live(from, id?))
-    })
-}
-
-/// `view` with a column restricted to one value.
-pub(super) fn fix<'t, V>(
-    tx: &'t Tx,
-    view: &IndexView<'t>,
-    column: usize,
-    value: &impl EncodeAs<V>,
-) -> Result<IndexView<'t>> {
-    tx.with_encoded(value, |result, bytes| {
-        result.map_err(|source| bad_bound(view, source))?;
-        Ok(view.encoded().with_value(column, bytes)?)
-    })
-}
-
-/// `view` with a column restricted to a range.
-pub(super) fn restrict<'t, V, Q: EncodeAs<V>>(
-    tx: &'t Tx,
-    view: &IndexView<'t>,
-    column: usize,
-    range: &impl RangeBounds<Q>,
-) -> Result<IndexView<'t>> {
-    let encode = |bound: Bound<&Q>| -> Result<Bound<Vec<u8>>> {
-        let bytes = |value: &Q| -> Result<Vec<u8>> {
-            tx.with_encoded(value, |result, bytes| {
-                result.map_err(|source| bad_bound(view, source))?;
-                Ok(bytes.to_vec())
-            })
-        };
-        encode_bound(bound, bytes)
-    };
-    let (lower, upper) = (encode(range.start_bound())?, encode(range.end_bound())?);
-    Ok(view.encoded().with_bounds(column, borrowed(&lower), borrowed(&upper))?)
-}
-
-pub(super) fn bad_bound(view: &IndexView<'_>, source: EncodingError) -> Error {
-    Error::Encode { field: view.shape().name().to_string(), source }
-}
-
-/// An error that comes in a box is not written to where the rows are returned, so rows need not be
-/// copied from there.
-#[cold]
-fn boxed(error: impl Into<Error>) -> Box<Error> {
-    Box::new(error.into())
-}
-
-#[cold]
-pub(super) fn bad_entry(view: &IndexView<'_>, source: EncodingError) -> Error {
-    let index = view.shape().name();
-    // If an object was stored before its type had the field, the field is null, also in the index.
-    // This is not damage.
-    if let EncodingError::NullValue(_) = source {
-        let field = format!("an entry of index {index}");
-        return Error::Object(object::Error::InvalidValue { field, source });
-    }
-    let what = format!("an entry of index {index}: {source}");
-    Error::Object(object::Error::Inconsistent { what })
-}
-
-/// The storage IDs of the types of these models.
-pub(super) fn ids(bindings: &[&Binding]) -> impl Iterator<Item = StorageId> {
-    bindings.iter().map(|binding| binding.storage_id())
-}
-
 /// The view of an index of a model, a mix-in or a kind, restricted to its objects.
 fn open<'t, S: Source, C: Columns>(
     tx: &'t Tx,
@@ -460,7 +277,7 @@ fn open<'t, S: Source, C: Columns>(
     how: OpenAs,
 ) -> Result<Index<'t, S::Found, C>> {
     let of = ViewOf { source: TypeId::of::<S>(), position, part: Some(part), columns: C::COUNT };
-    let known = KnownViews::get(tx, of, how)?;
+    let known = known(tx, of, how)?;
     let (view, keys) = match known {
         Some(known) => known,
         None => open_places(tx, &S::places(tx.models()?, Slot::Field(position))?, of, part, how)?,
@@ -481,46 +298,13 @@ fn open_places<'t>(
     // A query with map keys has three columns.
     let with_keys = shape.kind() == IndexKind::MapValue && of.columns == shape.columns();
     let first = bindings.first().filter(|_| with_keys);
-    let keys = first.and_then(|first| map_key_of(&first.object_type, shape.storage_id())).cloned();
+    let keys =
+        first.and_then(|first| map_key_of(&first.fields.object_type, shape.storage_id())).cloned();
     let view = tx.core.index_view(shape)?.of_types(ids(&bindings)).distinct(of.columns);
     let view = complete(tx, &view, &bindings, with_keys, how)?;
-    KnownViews::remember(tx, of, how, &bindings, &view, keys.as_ref())?;
+    remember(tx, of, how, &bindings, &view, keys.as_ref())?;
     Ok((view, keys))
 }
-
-/// The methods of an index that say what a query does if the index is incomplete.
-macro_rules! when_partial {
-    ([$($parameter:ident),*] $index:ty) => {
-        impl<$($parameter),*> $index {
-            /// The index as it is, for [`Tx::index`]: what is indexed is found, and objects of
-            /// other recorded schemas that have no entries in it are not.
-            pub const fn allow_partial(self) -> WhenPartial<Self> {
-                WhenPartial::new(self).allow_partial()
-            }
-
-            /// The index with the entries that objects of other recorded schemas would have if they
-            /// moved to the schema of the models, for [`Tx::index`]. The objects do not move. These
-            /// entries are those of the moment at which the index is opened.
-            ///
-            /// Opening it costs, for each object that has no entries, a scan of the
-            /// object. Only the indexed fields are converted, so other values may keep the
-            /// object from moving. It fails if a value of the index cannot be converted; the error
-            /// names the object. The entries are kept in memory until the view is dropped.
-            pub const fn complete_by_scan(self) -> WhenPartial<Self> {
-                WhenPartial::new(self).complete_by_scan()
-            }
-
-            /// The index without values that the model cannot have, for [`Tx::index`], such as enum
-            /// constants that a newer program has added. With
-            /// [`complete_by_scan`](WhenPartial::complete_by_scan), objects with such values are
-            /// left out too. Otherwise such a value is an error.
-            pub const fn skip_unknown(self) -> WhenPartial<Self> {
-                WhenPartial::new(self).skip_unknown()
-            }
-        }
-    };
-}
-pub(super) use when_partial;
 
 macro_rules! index_on {
     ([$($parameter:ident),*] $field:ty, $columns:ty, $part:ident) => {
@@ -543,3 +327,41 @@ index_on!([E] Positions<M, E>, ByPosition<E>, Main);
 index_on!([K] MapKey<M, K, Indexed>, ByValue<K>, Main);
 index_on!([K, V] MapValue<M, K, V, Indexed>, ByValue<V>, MapValue);
 index_on!([K, V] MapValueKeys<M, K, V>, ByKey<V, K>, MapValue);
+
+/// Queries of indexes.
+impl Tx {
+    /// The index of a field, collection or composite index: `tx.index(Person::NAME)?`.
+    ///
+    /// Asking for an index that does not exist does not compile.
+    ///
+    /// Objects that are in another recorded schema have the index entries of that schema. If it has
+    /// the same index, or one whose entries mean the same, they are found. Entries mean the same, for
+    /// example, if only constants were added at the end of an enum, or if the field has another name
+    /// now (`was`). Otherwise the index is incomplete, and the query is refused, unless it says what to
+    /// do with the missing objects:
+    /// [`Person::NAME.allow_partial()`](crate::model::Field::allow_partial) or
+    /// [`Person::NAME.complete_by_scan()`](crate::model::Field::complete_by_scan). Whether the index is
+    /// complete is found out when it is opened here.
+    ///
+    /// Cost: nothing if all recorded schemas with that type have the index. Otherwise one seek for
+    /// each schema without it, once in a transaction; if objects would be missing, again after each
+    /// write. A query that is refused counts the missing objects, up to 1,000, and tries whether the
+    /// first one can move.
+    ///
+    /// # Errors
+    /// [`Error::NotRegistered`]; [`Error::PartialIndex`] if objects are in schemas without this
+    /// index.
+    pub fn index<I: IndexOn>(&self, on: I) -> Result<I::View<'_>> {
+        on.open(self)
+    }
+
+    /// The index of a field or composite index by name, with dynamic values: exactly its entries,
+    /// even if objects of other schemas have none in it. Reads nothing. See
+    /// [`index_by_name`](crate::object::Transaction::index_by_name) of the object layer.
+    ///
+    /// # Errors
+    /// If there is no such index.
+    pub fn index_by_name(&self, type_name: &str, name: &str) -> Result<IndexView<'_>> {
+        Ok(self.core.index_by_name(type_name, name)?)
+    }
+}

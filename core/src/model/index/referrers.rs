@@ -1,8 +1,10 @@
 //! Who refers to an object, by the index of a field with references.
 
-use super::partial::{OpenAs, complete};
+use super::open_as::OpenAs;
+use super::partial::complete;
 use crate::id::ObjId;
-use crate::model::binding::{Binding, Part};
+use crate::model::binding::Binding;
+use crate::model::bound_fields::Part;
 use crate::model::error::Result;
 use crate::model::tx::Tx;
 use crate::object::IdSet;

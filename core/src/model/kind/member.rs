@@ -5,9 +5,11 @@ use crate::id::ObjId;
 use crate::model::any_obj::AnyObj;
 use crate::model::error::{Error, Result};
 use crate::model::hook::subject::Subject;
+use crate::model::hook::told::Told;
 use crate::model::model_set::ModelSet;
 use crate::model::obj::Obj;
-use crate::model::target::{Model, Target};
+use crate::model::object_type::Model;
+use crate::model::target::Target;
 use crate::model::tx::Tx;
 
 /// A set of models. `#[derive(PermazenKind)]` on an enum makes a type that implements it: for an
@@ -88,66 +90,20 @@ impl<'t, M: Model> KindMember<'t> for Obj<'t, M> {
     }
 }
 
-/// A model or kind whose objects are all of `K`: `K` itself, a kind that has it, or [`Any`](crate::Any).
-#[diagnostic::on_unimplemented(
-    message = "`{Self}` is no member of `{K}`",
-    label = "an object of another type",
-    note = "add it to the enum of the kind, if it belongs there; a member of a kind within the kind is given as one: \
-            `Outer::from(Inner::from(object))`"
-)]
-pub trait Within<K> {}
-
-#[diagnostic::do_not_recommend]
-impl<T: Target, K: Target> Within<K> for T where T::Live<'static>: Becomes<K::Live<'static>> {}
-
-/// A handle on an object that can also have an `L`. The derive of a kind knows the enums of other
-/// kinds among its members, and not how these kinds are called; so what belongs to a kind is said of
-/// handles.
-#[doc(hidden)]
-pub trait Becomes<L> {}
-
-impl<'t, M: Model> Becomes<Obj<'t, M>> for Obj<'t, M> {}
-impl<'t, M: Model> Becomes<AnyObj<'t>> for Obj<'t, M> {}
-impl<'t> Becomes<AnyObj<'t>> for AnyObj<'t> {}
-
-/// Whether two texts are equal.
-pub(super) const fn same(a: &str, b: &str) -> bool {
-    let (a, b) = (a.as_bytes(), b.as_bytes());
-    let mut at = 0;
-    while at < a.len() && at < b.len() && a[at] == b[at] {
-        at += 1;
+impl ModelSet {
+    /// This set with the models of a kind, and with its hooks.
+    pub fn kind<K: Kind>(self) -> Self {
+        K::register(self)
     }
-    at == a.len() && at == b.len()
 }
 
-/// The items of these lists. `none` is any item.
-pub const fn joined<T: Copy, const N: usize>(lists: &[&[T]], none: T) -> [T; N] {
-    let mut all = [none; N];
-    let (mut list, mut count) = (0, 0);
-    while list < lists.len() {
-        let mut at = 0;
-        while at < lists[list].len() {
-            all[count] = lists[list][at];
-            count += 1;
-            at += 1;
-        }
-        list += 1;
+impl<'a> Told<'a> {
+    /// The object that is about to be deleted.
+    ///
+    /// # Errors
+    /// If the hook is called for something else, or for an object of another type.
+    pub fn deleted<L: KindMember<'a>>(&self) -> Result<L> {
+        let (tx, id) = self.deleting()?;
+        L::of(tx, id)?.ok_or_else(|| Error::other(format!("object {id} is of another type")))
     }
-    all
-}
-
-/// Whether no name occurs twice.
-pub const fn distinct(names: &[&str]) -> bool {
-    let mut at = 0;
-    while at < names.len() {
-        let mut other = 0;
-        while other < at {
-            if same(names[at], names[other]) {
-                return false;
-            }
-            other += 1;
-        }
-        at += 1;
-    }
-    true
 }

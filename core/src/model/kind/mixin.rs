@@ -7,11 +7,13 @@
 use std::any::TypeId;
 use std::marker::PhantomData;
 
+use super::constant::same;
 use crate::model::declare::{CompositeDecl, FieldDecl};
 use crate::model::error::Result;
+use crate::model::handle::{Accessors, Handle};
 use crate::model::hook::declare::HookDecl;
 use crate::model::load::{ObjectReader, ObjectWriter};
-use crate::model::target::Accessors;
+use crate::model::model_info::{MixinAt, ModelInfo};
 
 /// A struct whose fields become fields of each model that flattens it.
 /// `#[derive(PermazenFields)]` implements it.
@@ -79,48 +81,21 @@ pub trait Mixin: Sized + 'static {
 /// A mix-in of a model, and where its fields and composite indexes begin among those of the model.
 #[derive(Debug, Clone, Copy)]
 pub struct Included {
-    path: &'static str,
-    type_id: fn() -> TypeId,
-    pub(super) fields: usize,
-    pub(super) composites: usize,
-    hooks: &'static [HookDecl],
+    pub(crate) at: MixinAt,
+    /// The hooks of the mix-in.
+    pub(crate) hooks: &'static [HookDecl],
 }
 
 impl Included {
     const fn of<X: Mixin>() -> Self {
-        let (path, hooks) = (X::PATH, X::HOOKS);
-        Included { path, type_id: TypeId::of::<X>, fields: 0, composites: 0, hooks }
+        let at = MixinAt { path: X::PATH, type_id: TypeId::of::<X>, fields: 0, composites: 0 };
+        Included { at, hooks: X::HOOKS }
     }
 
     const fn after(mut self, fields: usize, composites: usize) -> Self {
-        self.fields += fields;
-        self.composites += composites;
+        self.at.fields += fields;
+        self.at.composites += composites;
         self
-    }
-
-    /// Where its fields begin.
-    pub(crate) fn start(&self) -> usize {
-        self.fields
-    }
-
-    /// The hooks of the mix-in.
-    pub(crate) fn hooks(&self) -> &'static [HookDecl] {
-        self.hooks
-    }
-
-    /// The path of the mix-in.
-    pub(crate) fn path(&self) -> &'static str {
-        self.path
-    }
-
-    /// The type of the mix-in.
-    pub(crate) fn type_id(&self) -> TypeId {
-        (self.type_id)()
-    }
-
-    /// Whether it is mix-in `X`.
-    pub(crate) fn is<X: Mixin>(&self) -> bool {
-        self.type_id() == TypeId::of::<X>()
     }
 
     /// Whether each of these lists has the mix-in with this path, which is all that constant code can
@@ -130,7 +105,7 @@ impl Included {
         while list < lists.len() {
             let (mut at, mut found) = (0, false);
             while at < lists[list].len() {
-                found |= super::member::same(lists[list][at].path, path);
+                found |= same(lists[list][at].at.path, path);
                 at += 1;
             }
             if !found {
@@ -140,6 +115,37 @@ impl Included {
         }
         true
     }
+}
+
+impl FieldDecl {
+    /// Says which mix-in declares the field.
+    #[must_use]
+    pub const fn declared_in<X: Mixin>(mut self) -> Self {
+        self.declared_in = Some(TypeId::of::<X>);
+        self
+    }
+}
+
+impl CompositeDecl {
+    /// Says which mix-in declares the index.
+    #[must_use]
+    pub const fn declared_in<X: Mixin>(mut self) -> Self {
+        self.declared_in = Some(TypeId::of::<X>);
+        self
+    }
+}
+
+impl ModelInfo {
+    /// Where mix-in `X` is in the model, if the model has it.
+    pub(crate) fn included<X: Mixin>(&self) -> Option<&MixinAt> {
+        self.mixin(TypeId::of::<X>())
+    }
+}
+
+/// Where the fields of mix-in `X` begin in the model of an object.
+pub fn start_of<X: Mixin>(object: &Handle<'_>) -> usize {
+    // Each model of a kind has the mix-in: constant code has checked it.
+    object.binding.info.included::<X>().map_or(usize::MAX / 2, |mixin| mixin.fields)
 }
 
 /// The declarations of a mix-in, for the declarations of a struct that flattens it.
@@ -229,8 +235,9 @@ impl Block {
         mut composites: usize,
         blocks: &[Block],
     ) -> [Included; N] {
-        const NONE: Included =
-            Included { path: "", type_id: TypeId::of::<()>, fields: 0, composites: 0, hooks: &[] };
+        const AT: MixinAt =
+            MixinAt { path: "", type_id: TypeId::of::<()>, fields: 0, composites: 0 };
+        const NONE: Included = Included { at: AT, hooks: &[] };
         let mut all = [NONE; N];
         let (mut block, mut count) = (0, 0);
         while block < blocks.len() {

@@ -2,16 +2,22 @@
 //! of models.
 //!
 //! A mix-in is a struct whose fields become fields of each model that flattens it (`mixin`). A kind
-//! is an enum with a variant for each of its models (`member`). A handle of an object that has a mix-in,
-//! whatever its model is, is in `with`. Field constants of mix-ins and kinds
-//! name fields of several models at once (`source`).
+//! is an enum with a variant for each of its models (`member`); what can be given where a kind is wanted
+//! is in `within`. A handle of an object that has a mix-in, whatever its model is, is in `with`. Field
+//! constants of mix-ins and kinds name fields of several models at once (`source`, `places`).
 
+mod constant;
 mod member;
 mod mixin;
+mod places;
 mod source;
 mod with;
+mod within;
 
-pub use member::{Becomes, Kind, KindMember, Within, distinct, joined};
-pub use mixin::{Block, Constants, Included, Inside, Mixin, Next, Place};
-pub use source::{Places, Slot, Source};
-pub use with::With;
+pub use constant::{distinct, joined};
+pub use member::{Kind, KindMember};
+pub use mixin::{Block, Constants, Included, Inside, Mixin, Next, Place, start_of};
+pub use places::{Places, Slot};
+pub use source::Source;
+pub use with::{With, object_with};
+pub use within::{Becomes, Within};

@@ -5,15 +5,15 @@ use std::hash::{Hash, Hasher};
 use std::marker::PhantomData;
 use std::ops::Deref;
 
-use super::mixin::Mixin;
+use super::mixin::{Mixin, start_of};
 use crate::encoding::FieldType;
 use crate::id::ObjId;
 use crate::model::any_obj::AnyObj;
 use crate::model::error::Result;
 use crate::model::fields::Field;
-use crate::model::for_derive::{start_of, wrong_type};
-use crate::model::handle::Handle;
-use crate::model::target::{Accessors, Any, Ref};
+use crate::model::handle::{Accessors, Handle};
+use crate::model::reference::{Any, Ref};
+use crate::model::target::wrong_type;
 use crate::model::tx::Tx;
 use crate::model::values::EncodeAs;
 
@@ -176,4 +176,42 @@ impl<X> fmt::Debug for With<'_, X> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.object.0.fmt(f)
     }
+}
+
+impl<'t> AnyObj<'t> {
+    /// The object with the accessors of mix-in `X`, if a registered model of its type has it. Queries
+    /// of the constants of a mix-in give `AnyObj`. No cost.
+    ///
+    /// ```
+    /// # use permazen::{Permazen, PermazenFields, PermazenObject, kv::memory::MemoryStore};
+    /// #[derive(PermazenFields, Default)]
+    /// struct Named { #[permazen(indexed)] name: String }
+    ///
+    /// #[derive(PermazenObject, Default)]
+    /// struct Dog { #[permazen(flatten)] named: Named }
+    ///
+    /// # let db = Permazen::builder(MemoryStore::new()).model::<Dog>().build()?;
+    /// db.write(|tx| {
+    ///     tx.create_default::<Dog>()?.set_name("Rex")?;
+    ///     for object in tx.index(Named::NAME)?.objects() {
+    ///         if let Some(named) = object?.with::<Named>() {
+    ///             named.set_name("Max")?;
+    ///         }
+    ///     }
+    ///     assert_eq!(tx.index(Named::NAME)?.get("Max")?.count()?, 1);
+    ///     Ok(())
+    /// })?;
+    /// # Ok::<(), permazen::Error>(())
+    /// ```
+    pub fn with<X: Mixin>(&self) -> Option<With<'t, X>> {
+        With::of(self.tx(), self.id()).ok()
+    }
+}
+
+/// The object with this ID, of any model that has mix-in `X`, for generated code.
+///
+/// # Errors
+/// If the ID is of another type.
+pub fn object_with<X: Mixin>(tx: &Tx, id: ObjId) -> Result<With<'_, X>> {
+    With::of(tx, id)
 }

@@ -1,26 +1,25 @@
-//! Walking typed paths.
+//! Walking paths.
 
 use std::collections::BTreeSet;
 
-use super::step::ReferenceField;
-use super::typed::Step;
+use super::way::{Step, TypeNames, Way};
 use crate::id::{ObjId, StorageId};
+use crate::model::binding::{Binding, Models};
 use crate::model::error::Result;
-use crate::model::objects::Objs;
 use crate::model::tx::Tx;
-use crate::object::IdSet;
+use crate::object::{IdFilter, IdSet, PathStep};
 
 /// A path in a transaction.
-pub(super) struct Walk<'a, 't> {
-    pub(super) tx: &'t Tx,
-    pub(super) steps: &'a [Step],
+struct Walk<'a, 't> {
+    tx: &'t Tx,
+    steps: &'a [Step],
     /// Which types are allowed before the first step, after it, and so on; `None` allows all.
-    pub(super) allowed: &'a [Option<Vec<StorageId>>],
+    allowed: &'a [Option<Vec<StorageId>>],
 }
 
 impl<'t> Walk<'_, 't> {
     /// What the path reaches.
-    pub(super) fn from(&self, starts: Vec<ObjId>) -> Result<IdSet<'t>> {
+    fn from(&self, starts: Vec<ObjId>) -> Result<IdSet<'t>> {
         let tx = self.tx;
         let starts = starts.into_iter().filter(|id| self.allows(0, *id));
         let mut reached: BTreeSet<ObjId> = starts.collect();
@@ -59,11 +58,67 @@ impl<'t> Walk<'_, 't> {
     }
 }
 
-/// The objects that refer to `target` through a field.
-pub(crate) fn referrers<F: ReferenceField>(
-    tx: &Tx,
-    field: F,
-    target: ObjId,
-) -> Result<Objs<'_, F::Owner>> {
-    Ok(Objs::new(tx, field.at().of(tx.models()?)?.referrers(tx, target)?))
+impl Step {
+    /// The types that can be at the end of the step where the field is, if `owner`, or else at the
+    /// end to which it refers. `None` means all types.
+    fn types(&self, owner: bool, models: &Models) -> Result<Option<BTreeSet<StorageId>>> {
+        if owner {
+            Ok(Some(self.field.of(models)?.types()))
+        } else {
+            storage_ids(self.field.to, models)
+        }
+    }
+}
+
+impl Way {
+    /// What the path reaches from these objects.
+    pub(super) fn follow<'t>(&self, tx: &'t Tx, starts: Vec<ObjId>) -> Result<IdSet<'t>> {
+        let allowed = self.allowed(tx.models()?)?;
+        Walk { tx, steps: &self.steps, allowed: &allowed }.from(starts)
+    }
+
+    /// The path as the object layer sees it, for models that are bound.
+    pub(in crate::model) fn resolve(
+        &self,
+        models: &Models,
+    ) -> Result<(Vec<PathStep>, Vec<Option<IdFilter>>)> {
+        let step = |step: &Step| {
+            let field = step.field.of(models)?.storage_id()?;
+            Ok(if step.back { PathStep::Inverse(field) } else { PathStep::Forward(field) })
+        };
+        let steps = self.steps.iter().map(step).collect::<Result<_>>()?;
+        let filters = self.allowed(models)?.into_iter().map(|types| types.map(IdFilter::of_types));
+        Ok((steps, filters.collect()))
+    }
+
+    /// Which types are allowed before the first step, after it, and so on: those that are declared
+    /// there, as far as the steps before and after can have them.
+    fn allowed(&self, models: &Models) -> Result<Vec<Option<Vec<StorageId>>>> {
+        let position = |(at, declared): (usize, &TypeNames)| {
+            let ends = at.checked_sub(1).and_then(|before| self.steps.get(before));
+            let begins = self.steps.get(at);
+            let wanted = [
+                Some(storage_ids(*declared, models)),
+                ends.map(|step| step.types(step.back, models)),
+                begins.map(|step| step.types(!step.back, models)),
+            ];
+            let mut allowed: Option<BTreeSet<StorageId>> = None;
+            for types in wanted.into_iter().flatten() {
+                let Some(types) = types? else { continue };
+                allowed = Some(match allowed {
+                    None => types,
+                    Some(before) => &before & &types,
+                });
+            }
+            Ok(allowed.map(|types| types.into_iter().collect()))
+        };
+        self.types.iter().enumerate().map(position).collect()
+    }
+}
+
+/// The storage IDs of the named types. `None` means all types.
+fn storage_ids(names: TypeNames, models: &Models) -> Result<Option<BTreeSet<StorageId>>> {
+    let Some(names) = names else { return Ok(None) };
+    let id_of = |name: &&'static str| models.named(name).map(Binding::storage_id);
+    names.iter().map(id_of).collect::<Result<_>>().map(Some)
 }

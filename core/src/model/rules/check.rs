@@ -316,7 +316,9 @@ impl<'t> Check<'t> {
     fn values(&self, binding: &Binding, id: ObjId, rule: &Unique) -> Result<Vec<Vec<u8>>> {
         let core = &self.tx.core;
         let schema = core.object_type(id)?.schema;
-        if schema != binding.object_type.schema && !self.is_indexed_in(binding, rule, schema)? {
+        if schema != binding.fields.object_type.schema
+            && !self.is_indexed_in(binding, rule, schema)?
+        {
             core.require_current(id)?;
         }
         let value = |field| core.encoded().get(id, field, Migrate::No, <[u8]>::to_vec);
@@ -342,7 +344,7 @@ impl<'t> Check<'t> {
         let Some(validate) = binding.info.validate else { return Ok(Vec::new()) };
         let handle = Handle { tx: self.tx, binding, id };
         let loaded = handle.content().and_then(|(data, schema)| {
-            validate(&mut ObjectReader::new(binding, id, schema, &data), &mut validating)
+            validate(&mut ObjectReader::new(&binding.fields, id, schema, &data), &mut validating)
         });
         match loaded {
             Ok(()) => {}

@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Mutex;
 
 use crate::model::error::Error;
-use crate::model::tx::Transaction;
+use crate::object;
 
 /// Why a transaction was not committed. If objects break rules, the error has the transaction,
 /// still open; dropping it rolls it back. After other errors there is no transaction to return: it
@@ -34,11 +34,11 @@ use crate::model::tx::Transaction;
 pub struct CommitError {
     error: Error,
     /// A transaction cannot be shared between threads, but an error should be.
-    transaction: Option<Box<Mutex<Transaction>>>,
+    transaction: Option<Box<Mutex<object::Transaction>>>,
 }
 
 impl CommitError {
-    pub(in crate::model) fn new(error: Error, transaction: Option<Transaction>) -> Self {
+    pub(in crate::model) fn new(error: Error, transaction: Option<object::Transaction>) -> Self {
         let transaction = transaction.map(|transaction| Box::new(Mutex::new(transaction)));
         CommitError { error, transaction }
     }
@@ -58,17 +58,10 @@ impl CommitError {
         self.error
     }
 
-    /// The transaction, still open, if objects break rules. Changes that `before_commit` callbacks
-    /// and the check have made stay in it. It can be used and committed again. Callbacks before the
-    /// commit are then called again.
-    pub fn into_transaction(self) -> Option<Transaction> {
-        self.into_parts().1
-    }
-
-    /// The error and the transaction.
-    pub fn into_parts(self) -> (Error, Option<Transaction>) {
+    /// The error, and the transaction as the object layer has it.
+    pub(in crate::model) fn into_parts_below(self) -> (Error, Option<object::Transaction>) {
         let CommitError { error, transaction } = self;
-        let inner = |it: Box<Mutex<Transaction>>| match it.into_inner() {
+        let inner = |it: Box<Mutex<object::Transaction>>| match it.into_inner() {
             Ok(transaction) => transaction,
             Err(poisoned) => poisoned.into_inner(),
         };

@@ -1,32 +1,72 @@
-//! The rules of one model, and which changes the object layer must note for them.
+//! Binds the rules of models to their fields and indexes, and says which changes the object layer must note for them.
 
+use std::sync::Arc;
+
+use super::bound::Rules;
 use super::unique::Unique;
 use crate::encoding::{Encoding, Value};
 use crate::model::binding::Binding;
+use crate::model::bound_fields::Part;
 use crate::model::declare::{Shape, ValueDecl};
 use crate::model::error::{ModelError, Result};
 use crate::model::evolution::FieldPlan;
 use crate::model::hook::Checker;
-use crate::model::model_set::HookedKind;
-use crate::object::{NullAs, NullIn, WatchedFields, WatchedType};
+use crate::model::model_set::{HookedKind, HooksAt};
+use crate::object::{IndexShape, NullAs, NullIn, WatchedFields, WatchedType};
 use crate::schema::{ResolvedField, ResolvedKind, SchemaBundle};
 
-/// The rules of one model.
-#[derive(Debug, Default)]
-pub(crate) struct Rules {
-    pub(super) unique: Vec<Unique>,
-    /// The positions of simple fields that can be null in the database, but not in the struct.
-    pub(super) required: Vec<usize>,
-    /// The collections whose elements, keys or values can be null in the database, but not in the
-    /// struct.
-    pub(super) required_in: Vec<(usize, NullIn)>,
-    /// The hooks that validate, in the order of their block.
-    pub(super) checkers: Vec<Checker>,
+impl Unique {
+    /// The rules of a model. What is wrong with them is added to `problems`.
+    pub(super) fn of(binding: &Binding, problems: &mut Vec<ModelError>) -> Result<Vec<Self>> {
+        let info = &binding.info;
+        let mut rules = Vec::new();
+        for (position, decl) in info.fields.iter().enumerate().filter(|(_, decl)| decl.unique) {
+            let field = binding.field(position)?;
+            let path = binding.path(field);
+            let Ok(shape) = binding.index_shape(position, Part::Main) else {
+                let problem = "a unique field is looked up by value: it must be indexed".to_owned();
+                problems.push(ModelError { path, problem });
+                continue;
+            };
+            let mut rule = Unique::new(binding, path, shape, vec![Arc::clone(field)]);
+            rule.declared_in = decl.declared_in.map(|mixin| mixin());
+            if !decl.excludes.is_empty() {
+                rule.exempt(&[decl.excludes], problems);
+            }
+            rules.push(rule);
+        }
+        for (position, decl) in info.composites.iter().enumerate().filter(|(_, it)| it.unique) {
+            let columns = decl.fields().map(|field| binding.field(field).cloned());
+            let path = format!("{}#{}", info.name, decl.name);
+            let shape = binding.composite_shape(position)?;
+            let mut rule = Unique::new(binding, path, shape, columns.collect::<Result<_>>()?);
+            rule.declared_in = decl.declared_in.map(|mixin| mixin());
+            for exempt in decl.excludes {
+                rule.exempt(exempt, problems);
+            }
+            rules.push(rule);
+        }
+        Ok(rules)
+    }
+
+    fn new(
+        binding: &Binding,
+        path: String,
+        shape: Arc<IndexShape>,
+        columns: Vec<Arc<ResolvedField>>,
+    ) -> Self {
+        let scope = vec![binding.storage_id()];
+        Unique { path, shape, columns, scope, declared_in: None, excludes: Vec::new() }
+    }
 }
 
 impl Rules {
     /// The rules of a model. What is wrong with them is added to `problems`.
-    pub(in crate::model) fn of(binding: &Binding, problems: &mut Vec<ModelError>) -> Result<Self> {
+    pub(in crate::model) fn of(
+        binding: &Binding,
+        hooks: &[HooksAt],
+        problems: &mut Vec<ModelError>,
+    ) -> Result<Self> {
         let unique = Unique::of(binding, problems)?;
         let (mut required, mut required_in) = (Vec::new(), Vec::new());
         for (position, decl) in binding.info.fields.iter().enumerate() {
@@ -36,10 +76,7 @@ impl Rules {
             }
             required_in.extend(required_in_of(field, field, &decl.shape).map(|it| (position, it)));
         }
-        let mut checkers = Checker::all(binding.info.hooks, 0);
-        for mixin in binding.info.mixins {
-            checkers.extend(Checker::all(mixin.hooks(), mixin.start()));
-        }
+        let checkers = hooks.iter().flat_map(|at| Checker::all(at.hooks, at.start)).collect();
         Ok(Rules { unique, required, required_in, checkers })
     }
 
@@ -54,18 +91,13 @@ impl Rules {
         }
     }
 
-    /// Whether a value can be null in the database, but not in the struct.
-    pub(super) fn require_values(&self) -> bool {
-        !self.required.is_empty() || !self.required_in.is_empty()
-    }
-
     /// Extends the rules of mix-ins to all models that have them.
     pub(in crate::model) fn share(models: &mut [Binding]) {
-        let of_model = |binding: &Binding| {
-            let (mixins, of_type) = (binding.info.mixins, binding.storage_id());
-            mixins.iter().map(move |mixin| (mixin.type_id(), of_type))
-        };
-        let mut mixins: Vec<_> = models.iter().flat_map(of_model).collect();
+        let mut mixins = Vec::new();
+        for binding in &*models {
+            let of_type = binding.storage_id();
+            mixins.extend(binding.info.mixins.iter().map(|mixin| ((mixin.type_id)(), of_type)));
+        }
         mixins.sort_unstable_by_key(|(_, of_type)| *of_type);
         for rule in models.iter_mut().flat_map(|binding| &mut binding.rules.unique) {
             rule.share(&mixins);

@@ -33,7 +33,8 @@ pub(in crate::model) fn check_content(
     }
     if let Some(validate) = binding.info.validate {
         let mut validating = Validating::new(None);
-        let mut reader = ObjectReader::new(binding, id, binding.object_type.schema_of, data);
+        let mut reader =
+            ObjectReader::new(&binding.fields, id, binding.fields.object_type.schema_of, data);
         match validate(&mut reader, &mut validating) {
             Err(error) if is_null && is_about_null(&error) => {}
             Err(error) => return Err(error),

@@ -41,6 +41,6 @@ pub(super) fn is_about_null(error: &Error) -> bool {
 pub(super) fn content(tx: &Tx, binding: &Binding, id: ObjId) -> Result<(ObjectData, SchemaId)> {
     match (Handle { tx, binding, id }).content_in_place()? {
         Some(content) => Ok(content),
-        None => Ok((tx.core.load_unmovable(id)?, binding.object_type.schema_of)),
+        None => Ok((tx.core.load_unmovable(id)?, binding.fields.object_type.schema_of)),
     }
 }

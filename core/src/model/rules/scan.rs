@@ -3,7 +3,7 @@
 use std::fmt;
 use std::ops::ControlFlow;
 
-use super::model_rules::Rules;
+use super::bound::Rules;
 use super::required::{content, is_about_null, is_null, nulls_in};
 use super::unique::Unique;
 use super::validating::Validating;
@@ -338,7 +338,7 @@ fn of_object(tx: &Tx, binding: &Binding, id: ObjId) -> Result<Vec<Violation>> {
     found.extend(nulls_in(binding, id, &data, |_| true)?);
     let is_null = !found.is_empty();
     let mut validating = Validating::new(None);
-    let mut reader = ObjectReader::new(binding, id, schema, &data);
+    let mut reader = ObjectReader::new(&binding.fields, id, schema, &data);
     match binding.info.validate.map(|validate| validate(&mut reader, &mut validating)) {
         Some(Err(error)) if is_null && is_about_null(&error) => {}
         Some(Err(error)) if is_about_one_object(&error) => {

@@ -2,7 +2,7 @@
 
 use crate::model::error::{Error, Result};
 use crate::model::obj::Obj;
-use crate::model::target::Model;
+use crate::model::object_type::Model;
 use crate::model::tx::Tx;
 use crate::object;
 

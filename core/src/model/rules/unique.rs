@@ -5,9 +5,8 @@ use std::sync::Arc;
 
 use super::excluded::ExcludedValues;
 use crate::id::StorageId;
-use crate::model::binding::{Binding, Part};
 use crate::model::declare::Exclude;
-use crate::model::error::{ModelError, Result};
+use crate::model::error::ModelError;
 use crate::object::IndexShape;
 use crate::schema::ResolvedField;
 
@@ -22,55 +21,12 @@ pub(crate) struct Unique {
     /// declared, or all models that have its mix-in.
     pub(super) scope: Vec<StorageId>,
     /// The mix-in that declares the rule; `None` if the model does.
-    declared_in: Option<TypeId>,
+    pub(super) declared_in: Option<TypeId>,
     /// Combinations that are exempt: the exempt values of each column.
-    excludes: Vec<Vec<ExcludedValues>>,
+    pub(super) excludes: Vec<Vec<ExcludedValues>>,
 }
 
 impl Unique {
-    /// The rules of a model. What is wrong with them is added to `problems`.
-    pub(super) fn of(binding: &Binding, problems: &mut Vec<ModelError>) -> Result<Vec<Self>> {
-        let info = &binding.info;
-        let mut rules = Vec::new();
-        for (position, decl) in info.fields.iter().enumerate().filter(|(_, decl)| decl.unique) {
-            let field = binding.field(position)?;
-            let path = binding.path(field);
-            let Ok(shape) = binding.index_shape(position, Part::Main) else {
-                let problem = "a unique field is looked up by value: it must be indexed".to_owned();
-                problems.push(ModelError { path, problem });
-                continue;
-            };
-            let mut rule = Unique::new(binding, path, shape, vec![Arc::clone(field)]);
-            rule.declared_in = decl.declared_in.map(|mixin| mixin());
-            if !decl.excludes.is_empty() {
-                rule.exempt(&[decl.excludes], problems);
-            }
-            rules.push(rule);
-        }
-        for (position, decl) in info.composites.iter().enumerate().filter(|(_, it)| it.unique) {
-            let columns = decl.fields().map(|field| binding.field(field).cloned());
-            let path = format!("{}#{}", info.name, decl.name);
-            let shape = binding.composite_shape(position)?;
-            let mut rule = Unique::new(binding, path, shape, columns.collect::<Result<_>>()?);
-            rule.declared_in = decl.declared_in.map(|mixin| mixin());
-            for exempt in decl.excludes {
-                rule.exempt(exempt, problems);
-            }
-            rules.push(rule);
-        }
-        Ok(rules)
-    }
-
-    fn new(
-        binding: &Binding,
-        path: String,
-        shape: Arc<IndexShape>,
-        columns: Vec<Arc<ResolvedField>>,
-    ) -> Self {
-        let scope = vec![binding.storage_id()];
-        Unique { path, shape, columns, scope, declared_in: None, excludes: Vec::new() }
-    }
-
     /// Extends the rule of a mix-in to all models that have the mix-in. `mixins` are their mix-ins
     /// and types, in the order of the types.
     pub(super) fn share(&mut self, mixins: &[(TypeId, StorageId)]) {
@@ -87,7 +43,7 @@ impl Unique {
     }
 
     /// Exempts the combinations whose values are in the list of each column.
-    fn exempt(&mut self, lists: &[&[Exclude]], problems: &mut Vec<ModelError>) {
+    pub(super) fn exempt(&mut self, lists: &[&[Exclude]], problems: &mut Vec<ModelError>) {
         let path = &self.path;
         let mut add = |problem| problems.push(ModelError { path: path.clone(), problem });
         if lists.len() != self.columns.len() {

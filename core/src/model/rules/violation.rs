@@ -4,7 +4,7 @@ use std::fmt;
 
 use crate::id::ObjId;
 use crate::model::error::Error;
-use crate::model::index::described_for_unique;
+use crate::model::index::lacking;
 
 /// A rule of a model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -97,6 +97,17 @@ impl fmt::Display for Violation {
             Rule::Valid => write!(f, ": {}", self.message.as_deref().unwrap_or_default()),
         }
     }
+}
+
+/// What is wrong with the partial index of what must be unique, in words for those who wrote to it.
+fn described_for_unique(error: &Error) -> Option<String> {
+    let Error::PartialIndex { index, type_name, missing, schemas, immovable } = error else {
+        return None;
+    };
+    let lacking = lacking(index, type_name, *missing, schemas, immovable.as_deref());
+    Some(format!(
+        "{lacking}; with `Builder::unique_among_indexed`, only the objects that are in the index are compared"
+    ))
 }
 
 /// `object a, b and others`

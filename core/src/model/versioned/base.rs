@@ -60,7 +60,7 @@ impl Base {
             })
         };
         let fields = (0..binding.info.fields.len()).map(of_field).collect::<Result<_>>()?;
-        Ok(Base { id, schema: binding.object_type.schema_of, fields })
+        Ok(Base { id, schema: binding.fields.object_type.schema_of, fields })
     }
 
     /// The object.
@@ -76,7 +76,7 @@ impl Base {
     /// The content as the model sees it, also if it is that of another schema. The position of a
     /// field is unread if it is not known what it was.
     pub(in crate::model) fn seen(&self, binding: &Binding, tx: &Transaction) -> Result<Seen> {
-        let own = &binding.object_type;
+        let own = &binding.fields.object_type;
         if self.schema != own.schema_of {
             let bundle = tx.bundle();
             let recorded = bundle.schema_by_id(self.schema);
@@ -91,7 +91,7 @@ impl Base {
         let is_known = |field: &FieldBase| definitions.contains(&field.definition);
         let lacked = self.schema != own.schema_of && self.fields.iter().all(is_known);
         let content = self.content(own);
-        let mut writer = ObjectWriter::new(binding);
+        let mut writer = ObjectWriter::new(&binding.fields);
         let mut unread = Vec::new();
         for (position, decl) in binding.info.fields.iter().enumerate() {
             let definition = binding.field(position)?.schema_id.hash();

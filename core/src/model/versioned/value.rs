@@ -15,7 +15,8 @@ use crate::model::evolution::{Seen, pairs_of};
 use crate::model::handle::Handle;
 use crate::model::load::{ObjectReader, ObjectWriter};
 use crate::model::obj::Obj;
-use crate::model::target::{Model, Ref};
+use crate::model::object_type::Model;
+use crate::model::reference::Ref;
 use crate::model::tx::Tx;
 use crate::object::{self, ObjectBuilder, ObjectData, value_text};
 use crate::schema::{ResolvedField, ResolvedKind, SchemaId};
@@ -119,13 +120,14 @@ impl<M: Model> Versioned<M> {
             return Err(Error::DamagedBase { reason });
         }
         let schema = base.schema_id();
-        let value = M::read(&mut ObjectReader::new(binding, base.id(), schema, &seen.data))?;
+        let value =
+            M::read(&mut ObjectReader::new(&binding.fields, base.id(), schema, &seen.data))?;
         Ok(Versioned { value, base })
     }
 
     /// A value that was just loaded.
     fn of(id: ObjId, binding: &Binding, schema: SchemaId, data: &ObjectData) -> Result<Self> {
-        let value = M::read(&mut ObjectReader::new(binding, id, schema, data))?;
+        let value = M::read(&mut ObjectReader::new(&binding.fields, id, schema, data))?;
         Ok(Versioned { value, base: Base::of(id, binding, data)? })
     }
 
@@ -180,7 +182,7 @@ impl<M: Model> Versioned<M> {
     pub fn store(&self, tx: &Tx) -> Result<Versioned<M>> {
         let handle = tx.get::<M>(self.base.id())?.handle();
         let base = self.base.seen(handle.binding, &tx.core)?;
-        let wanted = ObjectWriter::content(handle.binding, &self.value)?;
+        let wanted = ObjectWriter::content(&handle.binding.fields, &self.value)?;
         // If this fails, the object does not move either.
         tx.core.atomic(|_| {
             let mut seen = handle.seen().map_err(deleted)?;
@@ -251,7 +253,7 @@ impl<M: Model> Versioned<M> {
         if seen.unread.is_empty() {
             return Versioned::of(handle.id, binding, seen.schema, &seen.data);
         }
-        let mut now = ObjectBuilder::new(Arc::clone(&binding.object_type));
+        let mut now = ObjectBuilder::new(Arc::clone(&binding.fields.object_type));
         for position in 0..binding.info.fields.len() {
             let field = binding.field(position)?;
             let from = if seen.unread.contains(&position) { stored } else { &seen.data };
@@ -301,7 +303,7 @@ type Pairs<'a> = Vec<(&'a [u8], &'a [u8])>;
 
 impl<'a> Merge<'a> {
     fn run(&mut self) -> Result<Merged> {
-        let mut content = ObjectBuilder::new(Arc::clone(&self.binding.object_type));
+        let mut content = ObjectBuilder::new(Arc::clone(&self.binding.fields.object_type));
         let (mut changed, mut counters) = (Vec::new(), Vec::new());
         for position in 0..self.binding.info.fields.len() {
             let field = self.binding.field(position)?;

@@ -1,0 +1,67 @@
+//! Where the entries of a model's objects are that are not just those of an index.
+
+use crate::layout::SchemaIndex;
+use crate::model::error::Result;
+use crate::object::{IndexShape, MergedIndex};
+use crate::schema::SchemaId;
+
+/// An index that a query reads.
+#[derive(Clone, Copy)]
+pub(crate) struct Wanted<'a> {
+    pub(crate) shape: &'a IndexShape,
+    /// Whether the query returns the keys of map values.
+    pub(crate) with_keys: bool,
+}
+
+/// A recorded schema in which the entries of a model's objects are not just those of the index.
+#[derive(Debug, Clone)]
+pub(crate) struct Other {
+    pub(crate) schema: SchemaIndex,
+    pub(crate) schema_id: SchemaId,
+    pub(crate) entries: Entries,
+}
+
+/// Where the entries of the objects in such a schema are.
+#[derive(Debug, Clone)]
+pub(crate) enum Entries {
+    /// In an index whose entries mean the same. In the schemas `unless`, they mean something else.
+    /// While objects are there, an entry does not tell what it means, and the objects count as
+    /// missing.
+    Merged { index: MergedIndex, unless: Vec<SchemaIndex> },
+    /// Nowhere.
+    Missing,
+    /// The index has entries of the objects, but the model sees other values. `missing` tells
+    /// whether there are such values.
+    Hidden { missing: bool },
+}
+
+impl Other {
+    /// Whether objects in this schema may have values without entries.
+    pub(crate) fn may_lack_entries(&self) -> bool {
+        match &self.entries {
+            Entries::Missing => true,
+            Entries::Hidden { missing } => *missing,
+            Entries::Merged { unless, .. } => !unless.is_empty(),
+        }
+    }
+
+    /// Whether objects in this schema have values without entries. `in_use` tells whether there are
+    /// objects in another schema.
+    pub(crate) fn lacks_entries(
+        &self,
+        mut in_use: impl FnMut(SchemaIndex) -> Result<bool>,
+    ) -> Result<bool> {
+        match &self.entries {
+            Entries::Missing => Ok(true),
+            Entries::Hidden { missing } => Ok(*missing),
+            Entries::Merged { unless, .. } => {
+                for schema in unless {
+                    if in_use(*schema)? {
+                        return Ok(true);
+                    }
+                }
+                Ok(false)
+            }
+        }
+    }
+}
