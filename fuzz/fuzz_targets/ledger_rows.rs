@@ -12,7 +12,7 @@ use libfuzzer_sys::fuzz_target;
 use permazen_kv::memory::MemoryStore;
 use permazen_kv::{Direction, KeySpan, KvDatabase, KvRead, KvWrite, TxOptions};
 use permazen_ledger::decoders::sealed;
-use permazen_ledger::{Clock, LastOneWins, MAIN, Page, PageId, Repository, Result};
+use permazen_ledger::{Clock, LastWriterWins, MAIN, Page, PageId, Repository, Result};
 
 type Map = BTreeMap<Vec<u8>, Vec<u8>>;
 
@@ -137,7 +137,7 @@ fn everything(repository: &Repository, page: &Page) -> Result<()> {
     for (branch, heads) in page.branches().unwrap_or_default() {
         for head in heads.iter().take(4) {
             let _ = page.log(*head).map(|log| log.take(50).filter(|commit| commit.is_ok()).count());
-            let _ = page.merge(MAIN, head, &mut LastOneWins);
+            let _ = page.merge(MAIN, head, &mut LastWriterWins);
             let old = page.head(MAIN)?;
             let _ = page.diff(&old, head, KeySpan::FULL, Direction::Reverse).map(Iterator::count);
         }

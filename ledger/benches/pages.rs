@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use permazen_kv::lmdb::LmdbStore;
 use permazen_kv::{Direction, KeySpan, KvDatabase, KvRead, KvWrite, TxOptions};
-use permazen_ledger::{LastOneWins, MAIN, Page, PageId, Repository, Retention};
+use permazen_ledger::{LastWriterWins, MAIN, Page, PageId, Repository, Retention};
 use rand::rngs::StdRng;
 use rand::seq::IndexedRandom;
 use rand::{RngExt, SeedableRng};
@@ -235,7 +235,7 @@ fn main() {
         commit(&ours, &changes(1_000, Keys::Random));
         let from = page.head(&branch).unwrap();
         let begin = Instant::now();
-        page.merge(MAIN, &from, &mut LastOneWins).unwrap();
+        page.merge(MAIN, &from, &mut LastWriterWins).unwrap();
         begin.elapsed()
     });
     println!("| merge of 1,000 and 1,000 changes | {:.1} | | |", median(merges.collect()));

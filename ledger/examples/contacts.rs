@@ -12,7 +12,7 @@ use permazen::__internal::layout::TABLES_SPAN;
 use permazen::{Permazen, PermazenObject};
 use permazen_kv::lmdb::LmdbStore;
 use permazen_kv::{KvDatabase, TxOptions};
-use permazen_ledger::{LastOneWins, MAIN, Origin, Page, PageId, Repository, WholeRanges};
+use permazen_ledger::{LastWriterWins, MAIN, Origin, Page, PageId, Repository, WholeRanges};
 
 type Result<T> = std::result::Result<T, Box<dyn Error>>;
 
@@ -116,7 +116,7 @@ pub(crate) fn show(path: &Path, out: &mut impl Write) -> Result<()> {
     // own and checked there. Here neither side has changed what an index or a rule of the other one depends on.
     page.create_branch("merge", &ours)?;
     let reason = "record a new schema on one branch, and merge it before the other one records it";
-    let mut merger = WholeRanges::new(LastOneWins, &[TABLES_SPAN], reason);
+    let mut merger = WholeRanges::new(LastWriterWins, &[TABLES_SPAN], reason);
     let merge = page.merge("merge", &theirs, &mut merger)?;
     writeln!(out, "merged: {}", contacts(&page, "merge")?)?;
     let found = findings(&page, "merge")?;

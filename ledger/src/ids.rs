@@ -22,7 +22,8 @@ impl fmt::Display for CommitId {
     }
 }
 
-/// The ID of a page within its ledger: 16 bytes.
+/// The ID of a page within its ledger: 16 bytes. A page has a name of two parts: the name of its
+/// ledger, which groups pages, and an ID within it.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PageId(pub [u8; 16]);
 

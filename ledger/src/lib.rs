@@ -61,7 +61,7 @@ pub use lifecycle::usage::{Evictions, PageUsage};
 pub use lmdb_pages::LmdbPages;
 pub use merge::sides::{MergeChanges, MergeSides, SideChange};
 pub use merge::whole_ranges::WholeRanges;
-pub use merge::{Conflict, KeyClass, LastOneWins, Merger, Resolution};
+pub use merge::{Conflict, KeyClass, LastWriterWins, Merger, Resolution};
 pub use node::items::Priority;
 pub use page::Page;
 pub use page::differences::{Change, Differences};

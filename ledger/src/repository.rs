@@ -61,6 +61,7 @@ pub const MAIN: &str = crate::rows::page::MAIN;
 pub struct Repository {
     host: Arc<Host>,
     cache: Arc<NodeCache>,
+    longest_whole: u64,
     process: Arc<Process>,
     maintenance: Arc<Maintenance>,
     merges: Arc<Merges>,
@@ -96,18 +97,18 @@ pub struct RepositoryBuilder {
     longest_whole: u64,
     clock: Arc<dyn Clock>,
     is_exclusive: bool,
-    by_hand: bool,
+    is_manual: bool,
     tells_no_device: bool,
     pages: Option<Arc<dyn PageDatabases>>,
 }
 
 impl fmt::Debug for RepositoryBuilder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let RepositoryBuilder { cache_bytes, is_exclusive, by_hand, pages, .. } = self;
+        let RepositoryBuilder { cache_bytes, is_exclusive, is_manual, pages, .. } = self;
         f.debug_struct("RepositoryBuilder")
             .field("cache_bytes", cache_bytes)
             .field("exclusive", is_exclusive)
-            .field("manual_maintenance", by_hand)
+            .field("manual_maintenance", is_manual)
             .field("page_databases", pages)
             .finish_non_exhaustive()
     }
@@ -145,7 +146,7 @@ impl RepositoryBuilder {
     /// must call it, about every ten seconds.
     #[must_use]
     pub fn manual_maintenance(mut self) -> Self {
-        self.by_hand = true;
+        self.is_manual = true;
         self
     }
 
@@ -234,14 +235,15 @@ impl RepositoryBuilder {
         let host = Arc::new(Host::new(self.host, self.pages, id));
         let process = Arc::new(Process::new(self.clock, self.is_exclusive, device)?);
         let open_registry = Arc::new(OpenRegistry::new(Arc::clone(&host), Arc::clone(&process)));
-        let merges = Arc::new(Merges::new(self.by_hand));
+        let merges = Arc::new(Merges::new(self.is_manual));
         let extra_work = Arc::clone(&merges);
         let extra_work = Box::new(move || extra_work.maintain());
         let maintenance =
-            Maintenance::new(open_registry, Arc::clone(&process), self.by_hand, extra_work);
+            Maintenance::new(open_registry, Arc::clone(&process), self.is_manual, extra_work);
         Ok(Repository {
             host,
-            cache: Arc::new(NodeCache::new(self.cache_bytes, self.longest_whole)),
+            cache: Arc::new(NodeCache::new(self.cache_bytes)),
+            longest_whole: self.longest_whole,
             process,
             maintenance: Arc::new(maintenance),
             merges,
@@ -269,7 +271,7 @@ impl Repository {
             longest_whole: LONGEST_WHOLE,
             clock,
             is_exclusive: false,
-            by_hand: false,
+            is_manual: false,
             tells_no_device: false,
             pages: None,
         }
@@ -349,7 +351,7 @@ impl Repository {
         let parameters = Parameters { secret, retention: Retention::All };
         let row = PageRow { state: PageState::InUse, ledger: ledger.to_owned(), id };
         loop {
-            let mut tx = self.repository().begin(&TxOptions::writing())?;
+            let mut tx = self.database().begin(&TxOptions::writing())?;
             if let Some(number) = rows::page(&tx, ledger, &id)? {
                 let there = rows::page_row(&tx, number)?;
                 if there.is_none_or(|there| there.state != PageState::Deleting) {
@@ -373,8 +375,8 @@ impl Repository {
 
     /// Makes a page with a database of its own. It gets its name when it is complete.
     fn make_separate(&self, row: PageRow, parameters: &Parameters) -> Result<Page> {
-        let mut tx = self.repository().begin(&TxOptions::writing())?;
-        let making = PageState::Making(self.process.sign(&mut tx)?);
+        let mut tx = self.database().begin(&TxOptions::writing())?;
+        let making = PageState::Making(self.process.ensure_lease(&mut tx)?);
         let row = PageRow { state: making, ..row };
         let number = rows::add_page(&mut tx, &row)?;
         tx.commit()?;
@@ -383,9 +385,12 @@ impl Repository {
             put_new(&mut tx, &self.host.rows(number), parameters)?;
             Ok(tx.commit()?)
         });
-        let mut tx = self.repository().begin(&TxOptions::writing())?;
+        let mut tx = self.database().begin(&TxOptions::writing())?;
         if rows::page_row(&tx, number)?.as_ref() != Some(&row) {
-            let what = "others took this process for dead while it made a page".to_owned();
+            let what = format!(
+                "another process treated this one as ended while it created page {} {}",
+                row.ledger, row.id
+            );
             return Err(LedgerError::Busy { what });
         }
         // Another process may have made a page of this name meanwhile.
@@ -411,7 +416,7 @@ impl Repository {
     /// If there is no such page, or the host fails.
     pub fn page(&self, ledger: &str, id: PageId) -> Result<Page> {
         let no_such = || LedgerError::no_page(ledger, &id);
-        let number = || rows::page(&self.repository().begin(&TxOptions::reading())?, ledger, &id);
+        let number = || rows::page(&self.database().begin(&TxOptions::reading())?, ledger, &id);
         loop {
             let asked = number()?.ok_or_else(no_such)?;
             match self.page_of(asked) {
@@ -465,7 +470,7 @@ impl Repository {
         let make = || self.create_page_with(ledger, id, secret.clone());
         let page = self.opened_or(ledger, id, make)?;
         if *page.secret() != secret {
-            let what = "is there with another secret, so it is no copy of the page elsewhere";
+            let what = "exists with another secret, so it is not a copy of that page";
             let what =
                 format!("page {ledger} {id} {what}: open it with `page`, or take another ID");
             return Err(LedgerError::InvalidArgument(what));
@@ -489,11 +494,11 @@ impl Repository {
 
     fn page_of(&self, number: u64) -> Result<Page> {
         let PageRow { ledger, id, .. } =
-            in_use(&*self.repository().begin(&TxOptions::reading())?, number)?;
+            in_use(&*self.database().begin(&TxOptions::reading())?, number)?;
         if let (Some(shared), Some(merging)) = self.pages.known(number) {
             return Ok(Page { shared, merging });
         }
-        let opening = self.pages.opening(self.repository())?;
+        let opening = self.pages.opening(self.database())?;
         let (shared, known) = self.pages.known(number);
         let shared = shared.map_or_else(|| self.open_page(number), Ok)?;
         let is_new = known.is_none();
@@ -521,14 +526,14 @@ impl Repository {
         };
         let page_maintenance =
             maintenance.add_page(number, || OpenPage::new(database, rows, process))?;
-        let cache = Arc::clone(&self.cache);
+        let cache = (Arc::clone(&self.cache), self.longest_whole);
         Ok(Arc::new(Shared::new(page_maintenance, cache, &parameters, (maintenance, registration))))
     }
 
     /// Adds a factory that chooses how the heads of branches are merged automatically, until the
     /// registration is dropped. If there are several, the first one is used. Until the first is
     /// added, the policy of all pages is
-    /// [`MergePolicy::LastOneWins`](crate::MergePolicy::LastOneWins).
+    /// [`MergePolicy::LastWriterWins`](crate::MergePolicy::LastWriterWins).
     ///
     /// Heads are merged on a thread of each page: after a commit of this process at once, after
     /// those of other processes within ten seconds.
@@ -564,7 +569,7 @@ impl Repository {
     /// # Errors
     /// If the host fails.
     pub fn pages(&self) -> Result<Vec<(String, PageId)>> {
-        let rows = rows::page_rows(&self.repository().begin(&TxOptions::reading())?)?;
+        let rows = rows::page_rows(&self.database().begin(&TxOptions::reading())?)?;
         let in_use = rows.into_iter().filter(|(_, row)| row.state == PageState::InUse);
         Ok(in_use.map(|(_, row)| (row.ledger, row.id)).collect())
     }
@@ -609,15 +614,15 @@ impl Repository {
     }
 
     /// The database with the rows of the repository.
-    fn repository(&self) -> &dyn KvDatabase {
+    fn database(&self) -> &dyn KvDatabase {
         &*self.host.repository
     }
 }
 
 /// Writes the first rows of a page.
-fn put_new(host: &mut dyn KvWrite, page: &Rows, parameters: &Parameters) -> Result<()> {
-    page.put_parameters(host, parameters)?;
-    page.put_counts(host, &Counts::default())?;
+fn put_new(tx: &mut dyn KvWrite, page: &Rows, parameters: &Parameters) -> Result<()> {
+    page.put_parameters(tx, parameters)?;
+    page.put_counts(tx, &Counts::default())?;
     let first = Head { id: CommitId::FIRST, time: CommitTime::default() };
-    page.put_head(host, MAIN, &first)
+    page.put_head(tx, MAIN, &first)
 }

@@ -25,11 +25,11 @@ use crate::rows::references::References;
 
 /// After this many milliseconds without a change of the row of a round, another process takes it
 /// over.
-const RELIEVED: u64 = 60_000;
+const STALLED_AFTER: u64 = 60_000;
 
 /// While a round removes nothing, its row is written at this interval in milliseconds, so that
 /// other processes see that it runs.
-const SIGN_OF_LIFE: u64 = 10_000;
+const HEARTBEAT: u64 = 10_000;
 
 /// The most rows with marks that a slice writes or removes.
 const MARKS: usize = 16;
@@ -48,8 +48,8 @@ pub struct Collected {
     pub pieces: u64,
 }
 
-/// After this many milliseconds, even a little garbage is collected.
-const DAY: u64 = 24 * 60 * 60 * 1_000;
+/// Garbage is collected this many milliseconds after the last round began, however little it is.
+const MAX_GARBAGE_AGE: u64 = 24 * 60 * 60 * 1_000;
 
 /// Whether pieces are collected after commits were pruned.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -82,7 +82,7 @@ pub(crate) struct Collector {
     is_adopted: bool,
     /// A marking round, or the building of reference rows, has kept this collection from pruning
     /// commits.
-    is_hindered: bool,
+    is_blocked: bool,
     has_waiting: bool,
     is_lasting: bool,
     /// The options of each writing transaction.
@@ -103,7 +103,7 @@ impl Collector {
             other: None,
             failed: None,
             is_adopted: false,
-            is_hindered: false,
+            is_blocked: false,
             has_waiting: false,
             is_lasting: true,
             options: TxOptions::writing(),
@@ -130,7 +130,7 @@ impl Collector {
     /// is a day since the last round began.
     pub(super) fn has_much(&self, counts: &Counts) -> bool {
         let is_much = counts.suspects.saturating_mul(4) > counts.pieces;
-        let is_late = have_passed(DAY, self.begun, self.page.process.now());
+        let is_late = have_passed(MAX_GARBAGE_AGE, self.begun, self.page.process.now());
         counts.suspects > 0 && (is_much || is_late)
     }
 
@@ -152,17 +152,17 @@ impl Collector {
     /// Begins a collection: first commits, then pieces.
     pub(super) fn start(&mut self, pieces: CollectPieces) -> Result<()> {
         if self.is_idle() {
-            (self.pieces, self.is_hindered) = (pieces, false);
+            (self.pieces, self.is_blocked) = (pieces, false);
             remove_dead_pins(&self.page, &self.options)?;
             self.end_dead_mark()?;
-            let host = self.page.read()?;
-            self.state = match self.page.rows.counts(&host)?.references {
+            let tx = self.page.read()?;
+            self.state = match self.page.rows.counts(&tx)?.references {
                 References::Building => State::Build(Build::default()),
-                References::Off if self.page.rows.has_reference_rows(&host)? => {
+                References::Off if self.page.rows.has_reference_rows(&tx)? => {
                     State::ClearReferences
                 }
                 References::Off | References::Complete => {
-                    drop(host);
+                    drop(tx);
                     self.commits()?
                 }
             };
@@ -294,12 +294,12 @@ impl Collector {
             PruneStep::KeepSetChanged => {
                 Some(self.pass(PrunePass { changes: pass.changes + 1, ..pass })?)
             }
-            // With exclusive access, commits need no grace time: a second pass removes those that
-            // just got their rows.
-            PruneStep::Hindered => {
-                self.is_hindered = true;
+            PruneStep::Blocked => {
+                self.is_blocked = true;
                 Some(self.streams()?)
             }
+            // With exclusive access, commits need no grace time: a second pass removes those that
+            // just got their rows.
             PruneStep::Done
                 if self.page.process.is_exclusive && prune.has_waiting && !pass.is_second =>
             {
@@ -325,26 +325,26 @@ impl Collector {
     fn begin(&mut self) -> Result<State> {
         // After a round of another process that ends just now there is nothing left to collect, but
         // commits to prune.
-        let can_skip = self.pieces == CollectPieces::IfMuch && !self.is_hindered;
-        if can_skip && !self.is_worth_it()? {
+        let can_skip = self.pieces == CollectPieces::IfMuch && !self.is_blocked;
+        if can_skip && !self.is_round_due()? {
             return Ok(State::Idle);
         }
         let (page, now) = (Arc::clone(&self.page), self.page.process.now());
         let mut tx = page.host.begin(&self.options)?;
         page.rows.check_exists(&tx)?;
-        let process = page.process.sign(&mut tx)?;
+        let process = page.process.ensure_lease(&mut tx)?;
         let mut counts = page.rows.counts(&tx)?;
         match counts.references {
             // Reference rows were turned on meanwhile, which may have stopped the pruning. Commits
             // are pruned once the rows are built.
             References::Building => {
-                self.is_hindered = false;
+                self.is_blocked = false;
                 return Ok(State::Build(Build::default()));
             }
             // What has kept the commits from being pruned is over.
-            _ if self.is_hindered && counts.round.phase != Phase::Marking => {
+            _ if self.is_blocked && counts.round.phase != Phase::Marking => {
                 drop(tx);
-                self.is_hindered = false;
+                self.is_blocked = false;
                 return self.commits();
             }
             References::Off => {}
@@ -393,14 +393,14 @@ impl Collector {
 
     /// Whether a round is due: there is much garbage, reference rows name it, or a round is
     /// unfinished.
-    fn is_worth_it(&self) -> Result<bool> {
+    fn is_round_due(&self) -> Result<bool> {
         let counts = self.page.rows.counts(&*self.page.read()?)?;
         let is_idle = counts.round.phase == Phase::Idle && counts.references == References::Off;
         Ok(!is_idle || self.has_much(&counts))
     }
 
     /// Whether this process may run the round: none runs, it is a round of this process, the
-    /// process that runs it has ended, or its row has not changed for [`RELIEVED`] milliseconds.
+    /// process that runs it has ended, or its row has not changed for [`STALLED_AFTER`] milliseconds.
     pub(super) fn can_take_over(&mut self, tx: &dyn KvRead, counts: &Counts) -> Result<bool> {
         let (process, now) = (counts.round.process, self.page.process.now());
         if counts.round.phase == Phase::Idle || !self.page.process.lives(tx, &process)? {
@@ -416,15 +416,15 @@ impl Collector {
             _ => now,
         };
         self.other = Some((*counts, since));
-        Ok(now >= since.saturating_add(RELIEVED))
+        Ok(now >= since.saturating_add(STALLED_AFTER))
     }
 
     fn busy(&self) -> LedgerError {
-        let page = self.page.rows.page;
+        let page = self.page.rows.number;
         let what = format!(
-            "another process collects the garbage of page {page}, or has ended in the middle of it; then this one can \
-             continue after {} s",
-            RELIEVED / 1_000
+            "another process is collecting the garbage of page {page}; if it has stopped, this process can take over \
+             after {} s",
+            STALLED_AFTER / 1_000
         );
         LedgerError::Busy { what }
     }
@@ -453,13 +453,13 @@ impl Collector {
         self.streams()
     }
 
-    fn is_silent(&self) -> bool {
-        have_passed(SIGN_OF_LIFE, self.written, self.page.process.now())
+    fn is_heartbeat_due(&self) -> bool {
+        have_passed(HEARTBEAT, self.written, self.page.process.now())
     }
 
     fn mark(&mut self, mark: &mut Mark) -> Result<Option<State>> {
         if !mark.step(&self.page)? {
-            if self.is_silent() && !self.write_progress(mark.progress)? {
+            if self.is_heartbeat_due() && !self.write_progress(mark.progress)? {
                 return self.begin_anew().map(Some);
             }
             return Ok(None);
@@ -508,7 +508,7 @@ impl Collector {
 
     fn sweep(&mut self, sweep: &mut Sweep) -> Result<Option<State>> {
         let mut garbage = sweep.find(&self.page)?;
-        if garbage.is_empty() && !garbage.is_last && !self.is_silent() {
+        if garbage.is_empty() && !garbage.is_last && !self.is_heartbeat_due() {
             sweep.advance(&garbage);
             return Ok(None);
         }

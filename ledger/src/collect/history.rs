@@ -75,7 +75,7 @@ impl History {
     /// and of the ancestors of these.
     pub(super) fn new(
         page: &OpenPage,
-        host: &dyn KvRead,
+        tx: &dyn KvRead,
         mut found: CommitRecords,
         names: Vec<CommitId>,
     ) -> Result<Self> {
@@ -87,13 +87,13 @@ impl History {
             if is_here || id == CommitId::FIRST || !later.insert(id) {
                 continue;
             }
-            if let Some(commit) = page.rows.commit(host, &id)? {
+            if let Some(commit) = page.rows.commit(tx, &id)? {
                 ahead.extend(commit.parents());
                 // It was made a moment ago, so it is kept, and its number of pieces is not needed.
                 found.push(record(id, &commit, 0));
             }
         }
-        Self::of(found, sorted).map_err(|error| error.needed(|by| by.page = page.rows.page))
+        Self::of(found, sorted).map_err(|error| error.needed(|by| by.page = page.rows.number))
     }
 
     /// # Errors

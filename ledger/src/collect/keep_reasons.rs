@@ -40,10 +40,10 @@ pub enum KeepReason {
     /// before. Once the branch is removed, or stands at a later commit, this reason is gone;
     /// sometimes the commit then stays because it [is a base of other
     /// merges](KeepReason::IsMergeBase).
-    MergesBranch(String),
+    NeededToMergeBranch(String),
     /// The same holds for a commit on which a transaction of a connection is to commit, or that a
     /// receiver has added.
-    MergesBase,
+    NeededToMergeBase,
     /// It is a merge that is reachable from no head, and that is the base of other merges.
     IsMergeBase,
 }
@@ -67,10 +67,10 @@ impl fmt::Display for KeepReason {
             KeepReason::IsBeingAttached => {
                 f.write_str("the page is being attached to its remote, or detached")
             }
-            KeepReason::MergesBranch(branch) => {
+            KeepReason::NeededToMergeBranch(branch) => {
                 write!(f, "merging branch {branch} with the others needs it")
             }
-            KeepReason::MergesBase => f.write_str(
+            KeepReason::NeededToMergeBase => f.write_str(
                 "merging what an open transaction is to commit, or what a receiver has added, needs it",
             ),
             KeepReason::IsMergeBase => f.write_str("other merges begin with it"),
@@ -84,13 +84,13 @@ pub(crate) fn keep_reasons(page: &OpenPage, id: &CommitId) -> Result<Vec<KeepRea
         // The first commit has no row, so it is never removed.
         return page.rows.check_exists(&page.read()?).map(|()| Vec::new());
     }
-    let (found, host) = (History::read(page)?, page.read()?);
-    let parameters = page.rows.parameters(&host)?;
-    let retention = parameters.ok_or(LedgerError::PageGone { page: page.rows.page })?.retention;
-    let refs = Refs::read(page, &host)?;
-    let history = History::new(page, &host, found, refs.all().copied().collect())?;
+    let (found, tx) = (History::read(page)?, page.read()?);
+    let parameters = page.rows.parameters(&tx)?;
+    let retention = parameters.ok_or(LedgerError::PageGone { page: page.rows.number })?.retention;
+    let refs = Refs::read(page, &tx)?;
+    let history = History::new(page, &tx, found, refs.all().copied().collect())?;
     let Some(at) = history.index_of(id) else {
-        return Err(LedgerError::NoCommit { page: page.rows.page, commit: *id });
+        return Err(LedgerError::NoCommit { page: page.rows.number, commit: *id });
     };
     let all = keep_set(&history, &refs, retention, page.process.now());
     if !all[at] {
@@ -176,7 +176,7 @@ impl CommitInHistory<'_> {
         let descendants = || self.descendants();
         let is_named = |descendants: &[bool]| {
             self.refs
-                .lasting()
+                .heads_and_tags()
                 .filter_map(|id| self.history.index_of(id))
                 .any(|index| descendants[index])
         };
@@ -225,8 +225,8 @@ impl CommitInHistory<'_> {
             keep_for_merges(self.history, &these, first, &mut kept);
             if kept[self.at] && !these.contains(&self.at) {
                 found.insert(match name {
-                    Some(name) => KeepReason::MergesBranch(name.clone()),
-                    None => KeepReason::MergesBase,
+                    Some(name) => KeepReason::NeededToMergeBranch(name.clone()),
+                    None => KeepReason::NeededToMergeBase,
                 });
             } else {
                 (others, with_first) = (these, first);

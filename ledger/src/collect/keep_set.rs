@@ -73,7 +73,8 @@ fn keep_unsynced(history: &History, refs: &Refs, kept: &mut [bool]) {
 /// Marks the commits that are reachable from a head or a tag.
 pub(super) fn reached(history: &History, refs: &Refs) -> Vec<bool> {
     let mut reached = vec![false; history.len()];
-    let mut ahead: Vec<usize> = refs.lasting().filter_map(|id| history.index_of(id)).collect();
+    let mut ahead: Vec<usize> =
+        refs.heads_and_tags().filter_map(|id| history.index_of(id)).collect();
     while let Some(at) = ahead.pop() {
         if !std::mem::replace(&mut reached[at], true) {
             ahead.extend(parents(history, at));

@@ -33,7 +33,7 @@ const RETRY: Duration = Duration::from_secs(1);
 pub(crate) struct Maintenance {
     inner: Arc<Inner>,
     /// No threads: the program calls [`Repository::maintain`](crate::Repository::maintain).
-    by_hand: bool,
+    is_manual: bool,
     threads: Mutex<Vec<JoinHandle<()>>>,
     /// The process that has the threads. A child that is forked from it does not have them.
     made_by: kv::Process,
@@ -75,7 +75,7 @@ impl MaintainedPage {
 
 impl fmt::Debug for Maintenance {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Maintenance").field("by_hand", &self.by_hand).finish_non_exhaustive()
+        f.debug_struct("Maintenance").field("is_manual", &self.is_manual).finish_non_exhaustive()
     }
 }
 
@@ -84,7 +84,7 @@ impl Maintenance {
     pub(crate) fn new(
         open_registry: Arc<OpenRegistry>,
         process: Arc<Process>,
-        by_hand: bool,
+        is_manual: bool,
         extra_work: Box<ExtraWork>,
     ) -> Self {
         let inner = Inner {
@@ -98,7 +98,7 @@ impl Maintenance {
         };
         Maintenance {
             inner: Arc::new(inner),
-            by_hand,
+            is_manual,
             threads: Mutex::default(),
             made_by: kv::Process::this(),
         }
@@ -109,7 +109,7 @@ impl Maintenance {
     /// there are never two sets of pins for one page.
     ///
     /// # Errors
-    /// If the system gives no thread.
+    /// If a thread cannot be started.
     pub(crate) fn add_page(
         &self,
         number: u64,
@@ -136,7 +136,7 @@ impl Maintenance {
     /// Starts the threads, unless they run.
     fn start(&self) -> Result<()> {
         let mut threads = self.threads.lock().unwrap_or_else(PoisonError::into_inner);
-        if self.by_hand {
+        if self.is_manual {
             return Ok(());
         }
         let work: [(&str, Work); 2] = [

@@ -16,7 +16,7 @@ use crate::process::open_page::OpenPage;
 use crate::rows::page::Rows;
 use crate::rows::statuses::Remote;
 use crate::rows::streams::StreamedRow;
-use crate::value::index::Index;
+use crate::value::index::{Index, Part};
 use crate::value::reference::Reference;
 
 /// How many commits are read in one slice.
@@ -30,9 +30,15 @@ const SLICE: Duration = Duration::from_millis(4);
 #[derive(Debug)]
 enum Ahead {
     Node(Digest),
-    /// A part of a value: its digest, its levels of index pieces, its length, and whether it may be
-    /// at the remote only.
-    Value(Digest, u8, u64, bool),
+    /// A part of a value.
+    Value {
+        digest: Digest,
+        /// The levels of index pieces.
+        levels: u8,
+        len: u64,
+        /// It may be at the remote only.
+        can_be_absent: bool,
+    },
 }
 
 /// How far the pieces of streams were read.
@@ -60,24 +66,24 @@ pub(super) struct Mark {
 impl Mark {
     /// Reads the next pieces. `true` once all are read.
     pub(super) fn step(&mut self, page: &OpenPage) -> Result<bool> {
-        self.go_on(page).map_err(|error| error.needed(|by| by.page = page.rows.page))
+        self.go_on(page).map_err(|error| error.needed(|by| by.page = page.rows.number))
     }
 
     fn go_on(&mut self, page: &OpenPage) -> Result<bool> {
-        let (host, begin) = (page.read()?, Instant::now());
+        let (tx, begin) = (page.read()?, Instant::now());
         // On an attached page, pieces of lazy values may be absent.
-        let is_attached = page.rows.remote(&host)? == Remote::Attached;
+        let is_attached = page.rows.remote(&tx)? == Remote::Attached;
         if !matches!(self.streamed, Streamed::All) {
-            self.add_streamed(&page.rows, &host)?;
+            self.add_streamed(&page.rows, &tx)?;
             return Ok(false);
         }
         for _ in 0..PIECES {
-            if self.ahead.is_empty() && !self.add_commits(&page.rows, &host)? {
+            if self.ahead.is_empty() && !self.add_commits(&page.rows, &tx)? {
                 self.marks.optimize();
                 return Ok(true);
             }
             if let Some(ahead) = self.ahead.pop()
-                && let Err(error) = self.enter(&page.rows, &host, &ahead, is_attached)
+                && let Err(error) = self.enter(&page.rows, &tx, &ahead, is_attached)
             {
                 // The error may be retryable, so the piece is visited again.
                 self.ahead.push(ahead);
@@ -91,13 +97,13 @@ impl Mark {
     }
 
     /// Marks the next pieces of streams. Each of their pieces has a row, so nothing is entered.
-    fn add_streamed(&mut self, rows: &Rows, host: &dyn KvRead) -> Result<()> {
+    fn add_streamed(&mut self, rows: &Rows, tx: &dyn KvRead) -> Result<()> {
         let after = match &self.streamed {
             Streamed::Reached(row) => Some(*row),
             _ => None,
         };
         let mut found = Vec::new();
-        rows.visit_streamed(host, after.as_ref(), |row| {
+        rows.visit_streamed(tx, after.as_ref(), |row| {
             found.push(row);
             match found.len() < PIECES {
                 true => ControlFlow::Continue(()),
@@ -106,7 +112,7 @@ impl Mark {
         })?;
         for StreamedRow { digest, .. } in &found {
             let missing = || LedgerError::missing(Kind::Chunk, digest);
-            self.mark(rows.number_of(host, digest)?.ok_or_else(missing)?, digest);
+            self.mark(rows.number_of(tx, digest)?.ok_or_else(missing)?, digest);
         }
         self.streamed = match found.last() {
             Some(last) if found.len() == PIECES => Streamed::Reached(*last),
@@ -116,10 +122,10 @@ impl Mark {
     }
 
     /// Adds the roots of the next commits. `false` if there are no more.
-    fn add_commits(&mut self, rows: &Rows, host: &dyn KvRead) -> Result<bool> {
+    fn add_commits(&mut self, rows: &Rows, tx: &dyn KvRead) -> Result<bool> {
         let (mut count, mut last) = (0, self.reached);
         let ahead = &mut self.ahead;
-        rows.visit_commits(host, self.reached.as_ref(), |id, commit, _| {
+        rows.visit_commits(tx, self.reached.as_ref(), |id, commit, _| {
             last = Some(id);
             count += 1;
             let roots = [Some(commit.root), commit.conflicts].into_iter().flatten();
@@ -148,25 +154,26 @@ impl Mark {
     fn enter(
         &mut self,
         rows: &Rows,
-        host: &dyn KvRead,
+        tx: &dyn KvRead,
         ahead: &Ahead,
         is_attached: bool,
     ) -> Result<()> {
         let (kind, digest) = match ahead {
             Ahead::Node(digest) => (Kind::Node, digest),
-            Ahead::Value(digest, 0, ..) => (Kind::Chunk, digest),
-            Ahead::Value(digest, ..) => (Kind::Index, digest),
+            Ahead::Value { digest, levels: 0, .. } => (Kind::Chunk, digest),
+            Ahead::Value { digest, .. } => (Kind::Index, digest),
         };
         let missing = || LedgerError::missing(kind, digest);
         // A lazy value may be fetched later or never. Before a fetch, no check has compared it with
         // the leaf that names it, so a mismatch is no damage.
-        let is_believed = !matches!(ahead, Ahead::Value(.., true)) || !is_attached;
-        let number = match rows.piece_number(host, kind, digest) {
-            Err(LedgerError::Integrity { .. }) if !is_believed => return Ok(()),
+        let is_lazy = matches!(ahead, Ahead::Value { can_be_absent: true, .. });
+        let is_mismatch_damage = !is_lazy || !is_attached;
+        let number = match rows.piece_number(tx, kind, digest) {
+            Err(LedgerError::Integrity { .. }) if !is_mismatch_damage => return Ok(()),
             number => match number? {
                 Some(number) => number,
                 // A piece that is not at the remote yet was stored here, so it is missing.
-                None if !is_believed && !rows.is_local(host, digest)? => return Ok(()),
+                None if !is_mismatch_damage && !rows.is_local(tx, digest)? => return Ok(()),
                 None => return Err(missing()),
             },
         };
@@ -174,19 +181,22 @@ impl Mark {
             self.mark(number, digest);
             return Ok(());
         }
-        let bytes = Bytes::from(rows.piece(host, kind, digest)?.ok_or_else(missing)?);
+        let bytes = Bytes::from(rows.piece(tx, kind, digest)?.ok_or_else(missing)?);
         match *ahead {
             Ahead::Node(digest) => self.add_children(&Node::checked(&digest, bytes)?, &digest)?,
-            Ahead::Value(digest, levels, len, can_be_absent) => {
+            Ahead::Value { digest, levels, len, can_be_absent } => {
                 let index = match Index::checked(&digest, bytes.clone(), levels - 1, len) {
                     // The piece is intact: the leaf names another piece than it should.
-                    Err(_) if !is_believed && kind.digest(&bytes) == digest => return Ok(()),
+                    Err(_) if !is_mismatch_damage && kind.digest(&bytes) == digest => return Ok(()),
                     index => index?,
                 };
                 let parts = (0..index.len()).filter_map(|at| index.part(at));
-                let parts = parts
-                    .map(|part| Ahead::Value(part.digest, levels - 1, part.len, can_be_absent));
-                self.ahead.extend(parts);
+                self.ahead.extend(parts.map(|Part { len, digest }| Ahead::Value {
+                    digest,
+                    levels: levels - 1,
+                    len,
+                    can_be_absent,
+                }));
             }
         }
         // Marked last: a marked piece is not visited again, and an error before must change
@@ -202,9 +212,9 @@ impl Mark {
             } else if node.payload(at).flags & REFERENCE != 0 {
                 let reference = Reference::parse(node.payload(at).bytes)
                     .map_err(|found| LedgerError::refused(Kind::Node, digest, found))?;
-                let Reference { top, levels, len } = reference;
+                let Reference { top: digest, levels, len } = reference;
                 let can_be_absent = node.payload(at).priority() == Priority::Lazy;
-                self.ahead.push(Ahead::Value(top, levels, len, can_be_absent));
+                self.ahead.push(Ahead::Value { digest, levels, len, can_be_absent });
             }
         }
         Ok(())

@@ -97,15 +97,17 @@ impl PageMaintenance {
 
     /// Runs the maintenance that is due. Asks `keep_going` before each slice.
     pub(crate) fn maintain(&self, keep_going: &dyn Fn() -> bool) -> Result<()> {
-        let there = self.page.read().and_then(|host| self.page.rows.check_exists(&host));
+        let there = self.page.read().and_then(|tx| self.page.rows.check_exists(&tx));
         let cleared = there.and_then(|()| self.clear_streams(keep_going));
-        unless_done(cleared.and_then(|()| self.collect_if_due(keep_going)))
+        ignore_busy_or_gone(cleared.and_then(|()| self.collect_if_due(keep_going)))
     }
 
     /// Renews the lease, and writes the pins, so that other processes keep what this one reads.
     pub(super) fn protect(&self) -> Result<()> {
-        let there = self.page.read().and_then(|host| self.page.rows.check_exists(&host));
-        unless_done(there.and_then(|()| self.page.renew()).and_then(|()| self.page.write_pins()))
+        let there = self.page.read().and_then(|tx| self.page.rows.check_exists(&tx));
+        ignore_busy_or_gone(
+            there.and_then(|()| self.page.renew()).and_then(|()| self.page.write_pins()),
+        )
     }
 
     /// Removes the rows that this process has left in a page that it has closed. Returns `false` if
@@ -115,17 +117,17 @@ impl PageMaintenance {
         if !self.has_leftovers() {
             return Ok(true);
         }
-        let there = page.read().and_then(|host| page.rows.check_exists(&host));
+        let there = page.read().and_then(|tx| page.rows.check_exists(&tx));
         if let Err(LedgerError::PageGone { .. }) = there {
-            streams.forget(page.rows.page, None);
+            streams.forget(page.rows.number, None);
             page.pins.take_dropped_rows();
             return Ok(true);
         }
         there?;
-        let changes = streams.changes(page.rows.page);
+        let changes = streams.changes(page.rows.number);
         if changes.is_some() {
             self.clear_streams(keep_going)?;
-            streams.forget(page.rows.page, changes);
+            streams.forget(page.rows.number, changes);
         }
         Ok(keep_going() && !self.has_leftovers())
     }
@@ -133,7 +135,7 @@ impl PageMaintenance {
     /// Whether the page may have rows that only this process removes.
     pub(super) fn has_leftovers(&self) -> bool {
         let streams = &self.page.process.streams;
-        self.page.pins.have_dropped_rows() || streams.changes(self.page.rows.page).is_some()
+        self.page.pins.have_dropped_rows() || streams.changes(self.page.rows.number).is_some()
     }
 
     fn clear_streams(&self, keep_going: &dyn Fn() -> bool) -> Result<()> {
@@ -185,8 +187,8 @@ impl PageMaintenance {
 
     /// Whether there is enough garbage, or the keep set may have become smaller.
     fn is_due(&self, collector: &mut Collector) -> Result<bool> {
-        let (host, now) = (self.page.read()?, self.page.process.now());
-        let counts = self.page.rows.counts(&host)?;
+        let (tx, now) = (self.page.read()?, self.page.process.now());
+        let counts = self.page.rows.counts(&tx)?;
         let (next_pass, next_piece, refs_hash) = {
             let mut seen = self.seen();
             let next_piece = *seen.next_piece.get_or_insert(counts.next);
@@ -194,7 +196,7 @@ impl PageMaintenance {
         };
         match counts.references {
             References::Building => return Ok(true),
-            References::Complete if !self.page.rows.suspects(&host, None, 1)?.is_empty() => {
+            References::Complete if !self.page.rows.suspects(&tx, None, 1)?.is_empty() => {
                 return Ok(true);
             }
             References::Off | References::Complete => {}
@@ -202,12 +204,12 @@ impl PageMaintenance {
         let is_idle = counts.round.phase == Phase::Idle;
         if !is_idle {
             // A round of another process runs. It ends here only if that process has stopped.
-            return collector.can_take_over(&host, &counts);
+            return collector.can_take_over(&tx, &counts);
         }
         if collector.has_much(&counts) {
             return Ok(true);
         }
-        drop(host);
+        drop(tx);
         // The page has grown by a quarter, so as much of its history may have become too old.
         let has_grown = counts.next.saturating_sub(next_piece).saturating_mul(4) > counts.pieces;
         let is_time = has_come(next_pass, PASS_INTERVAL, now);
@@ -216,12 +218,12 @@ impl PageMaintenance {
 
     /// A hash that changes when commits may have left the keep set.
     fn refs_hash(&self) -> Result<u64> {
-        let (host, rows) = (self.page.read()?, &self.page.rows);
+        let (tx, rows) = (self.page.read()?, &self.page.rows);
         let mut refs_hash = DefaultHasher::new();
-        rows.keep_version(&host)?.hash(&mut refs_hash);
-        let retention = rows.parameters(&host)?.map(|found| found.retention).unwrap_or_default();
-        for (branch, heads) in rows.branches(&host)? {
-            rows.resets(&host, &branch)?.hash(&mut refs_hash);
+        rows.keep_version(&tx)?.hash(&mut refs_hash);
+        let retention = rows.parameters(&tx)?.map(|found| found.retention).unwrap_or_default();
+        for (branch, heads) in rows.branches(&tx)? {
+            rows.resets(&tx, &branch)?.hash(&mut refs_hash);
             branch.hash(&mut refs_hash);
             // With a rule that counts commits or their age, each new commit can push another one
             // out.
@@ -229,12 +231,12 @@ impl PageMaintenance {
                 heads.iter().for_each(|head| head.id.hash(&mut refs_hash));
             }
         }
-        rows.tags(&host)?.hash(&mut refs_hash);
+        rows.tags(&tx)?.hash(&mut refs_hash);
         Ok(refs_hash.finish())
     }
 }
 
-fn unless_done(result: Result<()>) -> Result<()> {
+fn ignore_busy_or_gone(result: Result<()>) -> Result<()> {
     match result {
         // Another process does it.
         Err(LedgerError::Busy { .. }) => Ok(()),

@@ -48,7 +48,7 @@ pub(super) struct Prune {
 
 /// Removes the pins of processes whose leases have ended.
 pub(super) fn remove_dead_pins(page: &OpenPage, options: &TxOptions) -> Result<()> {
-    page.process.take_ended(&*page.host)?;
+    page.process.remove_ended_leases(&*page.host)?;
     let mut dead = {
         let host = page.read()?;
         let living: HashSet<_> = leases(&host)?.into_iter().map(|(id, _)| id).collect();
@@ -80,7 +80,7 @@ pub(super) enum PruneStep {
     /// The keep set has changed. Begin again.
     KeepSetChanged,
     /// Another process marks, or reference rows are being built: nothing can be removed now.
-    Hindered,
+    Blocked,
 }
 
 impl Prune {
@@ -103,21 +103,21 @@ impl Prune {
         }
         match prune.step_in(page, tx)? {
             PruneStep::More(removed) => Ok((prune, removed)),
-            PruneStep::Done | PruneStep::KeepSetChanged | PruneStep::Hindered => Ok((prune, 0)),
+            PruneStep::Done | PruneStep::KeepSetChanged | PruneStep::Blocked => Ok((prune, 0)),
         }
     }
 
-    fn decided(page: &OpenPage, host: &dyn KvRead, found: CommitRecords) -> Result<Self> {
+    fn decided(page: &OpenPage, tx: &dyn KvRead, found: CommitRecords) -> Result<Self> {
         let rows = &page.rows;
-        let (keep_version, expiring) = (rows.keep_version(host)?, rows.expiring(host)?);
+        let (keep_version, expiring) = (rows.keep_version(tx)?, rows.expiring(tx)?);
         let mut retention = Retention::All;
         // Without parameters, the page is being deleted.
-        if let Some(parameters) = rows.parameters(host)? {
-            rows.check_main(host)?;
+        if let Some(parameters) = rows.parameters(tx)? {
+            rows.check_main(tx)?;
             retention = parameters.retention;
         }
-        let mut refs = Refs::read(page, host)?;
-        let history = History::new(page, host, found, refs.all().copied().collect())?;
+        let mut refs = Refs::read(page, tx)?;
+        let history = History::new(page, tx, found, refs.all().copied().collect())?;
         let now = page.process.now();
         let found = keep_set(&history, &refs, retention, now);
         let pins = [&mut refs.pins, &mut refs.bases].map(std::mem::take);
@@ -205,7 +205,7 @@ impl Prune {
         let mut counts = page.rows.counts(&tx)?;
         // No commit is removed while another process marks, or while reference rows are built.
         if counts.round.phase == Phase::Marking || counts.references == References::Building {
-            return Ok(PruneStep::Hindered);
+            return Ok(PruneStep::Blocked);
         }
         if page.rows.keep_version(&tx)? != self.keep_version {
             return Ok(PruneStep::KeepSetChanged);

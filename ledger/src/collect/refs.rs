@@ -26,24 +26,24 @@ pub(super) struct Refs {
 }
 
 impl Refs {
-    pub(super) fn read(page: &OpenPage, host: &dyn KvRead) -> Result<Self> {
+    pub(super) fn read(page: &OpenPage, tx: &dyn KvRead) -> Result<Self> {
         let rows = &page.rows;
-        let branches = rows.branches(host)?.into_iter();
+        let branches = rows.branches(tx)?.into_iter();
         let branches =
             branches.map(|(name, heads)| (name, heads.iter().map(|head| head.id).collect()));
-        let living: HashSet<_> = leases(host)?.into_iter().map(|(id, _)| id).collect();
-        let pins = rows.pins(host)?.into_iter().filter(|pin| living.contains(&pin.process));
+        let living: HashSet<_> = leases(tx)?.into_iter().map(|(id, _)| id).collect();
+        let pins = rows.pins(tx)?.into_iter().filter(|pin| living.contains(&pin.process));
         let pins = pins.map(|pin| (pin.commit, pin.reason)).chain(page.pins.commits());
         let (bases, pins): (Vec<_>, Vec<_>) =
             pins.partition(|(_, reason)| *reason == PinReason::Base);
-        let remote = rows.remote(host)?;
+        let remote = rows.remote(tx)?;
         let unsynced = match remote {
-            Remote::Attached => rows.all_unsynced(host)?,
+            Remote::Attached => rows.all_unsynced(tx)?,
             _ => Vec::new(),
         };
         Ok(Refs {
             branches: branches.collect(),
-            tags: rows.tags(host)?.into_iter().collect(),
+            tags: rows.tags(tx)?.into_iter().collect(),
             pins: pins.into_iter().map(|(id, _)| id).collect(),
             bases: bases.into_iter().map(|(id, _)| id).collect(),
             remote,
@@ -57,12 +57,12 @@ impl Refs {
     }
 
     /// The heads of all branches, and the commits with a tag.
-    pub(super) fn lasting(&self) -> impl Iterator<Item = &CommitId> {
+    pub(super) fn heads_and_tags(&self) -> impl Iterator<Item = &CommitId> {
         self.heads().chain(self.tags.iter().map(|(_, id)| id))
     }
 
     /// All commits that are named.
     pub(super) fn all(&self) -> impl Iterator<Item = &CommitId> {
-        self.lasting().chain(&self.pins).chain(&self.bases)
+        self.heads_and_tags().chain(&self.pins).chain(&self.bases)
     }
 }

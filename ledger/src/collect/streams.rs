@@ -31,11 +31,11 @@ pub(super) struct Leftovers {
 }
 
 /// Whether a stream is abandoned: its process has no lease, or has given it up.
-fn is_lost(page: &OpenPage, host: &dyn KvRead, stream: &StreamId) -> Result<bool> {
+fn is_lost(page: &OpenPage, tx: &dyn KvRead, stream: &StreamId) -> Result<bool> {
     if stream.process == page.process.id() {
-        return Ok(!page.process.streams.has(page.rows.page, stream.number));
+        return Ok(!page.process.streams.has(page.rows.number, stream.number));
     }
-    Ok(lease(host, &stream.process)?.is_none())
+    Ok(lease(tx, &stream.process)?.is_none())
 }
 
 fn is_over(state: StreamState, now: &Round) -> bool {
@@ -50,22 +50,22 @@ impl Leftovers {
     /// abandoned. Returns `None` if no rows are left to remove, unless `always` asks to read them
     /// in any case.
     pub(super) fn new(page: &OpenPage, options: &TxOptions, always: bool) -> Result<Option<Self>> {
-        page.process.streams.forget_unheld(page.rows.page, page.process.now());
+        page.process.streams.forget_unheld(page.rows.number, page.process.now());
         let (own, streams) = (page.process.id(), page.rows.streams(&*page.read()?)?);
         if streams.iter().any(|(stream, _)| stream.process != own) {
-            page.process.take_ended(&*page.host)?;
+            page.process.remove_ended_leases(&*page.host)?;
         }
-        let host = page.read()?;
-        let round = page.rows.counts(&host)?.round;
+        let tx = page.read()?;
+        let round = page.rows.counts(&tx)?.round;
         let (mut over, mut lost) = (Vec::new(), Vec::new());
         for (stream, state) in streams {
             if is_over(state, &round) {
                 over.push(stream);
-            } else if state == StreamState::Open && is_lost(page, &host, &stream)? {
+            } else if state == StreamState::Open && is_lost(page, &tx, &stream)? {
                 lost.push(stream);
             }
         }
-        drop(host);
+        drop(tx);
         for slice in lost.chunks(REMOVALS) {
             give_up(page, slice, options)?;
         }
@@ -91,11 +91,11 @@ impl Leftovers {
     /// The next rows of streams that are given up or over, the last row that was read, and whether
     /// that was the last one.
     fn find(&self, page: &OpenPage) -> Result<(Vec<StreamedRow>, Option<StreamedRow>, bool)> {
-        let host = page.read()?;
-        let round = page.rows.counts(&host)?.round;
-        let streams: BTreeMap<_, _> = page.rows.streams(&host)?.into_iter().collect();
+        let tx = page.read()?;
+        let round = page.rows.counts(&tx)?.round;
+        let streams: BTreeMap<_, _> = page.rows.streams(&tx)?.into_iter().collect();
         let (mut found, mut reached, mut count, mut is_all) = (Vec::new(), self.reached, 0, true);
-        page.rows.visit_streamed(&host, self.reached.as_ref(), |row| {
+        page.rows.visit_streamed(&tx, self.reached.as_ref(), |row| {
             if streams.get(&row.stream).is_none_or(|state| is_over(*state, &round)) {
                 found.push(row);
             }

@@ -52,7 +52,7 @@ impl LedgerError {
             | LedgerError::CannotMerge { .. }
             | LedgerError::NoCommit { .. }
             | LedgerError::NeedsFetch { .. }
-            | LedgerError::NotAtRemote { .. }
+            | LedgerError::NotAtSource { .. }
             | LedgerError::BaseMissing { .. }
             | LedgerError::ManyHeads { .. }
             | LedgerError::ValueGone { .. }

@@ -102,7 +102,7 @@ pub enum LedgerError {
     },
     /// The source of a page does not have a piece.
     #[error("source {name} of page {page} does not have {kind} {digest}")]
-    NotAtRemote {
+    NotAtSource {
         /// The number of the page.
         page: u64,
         /// The name of the source.
@@ -114,11 +114,11 @@ pub enum LedgerError {
     },
     /// A commit from elsewhere is more than a day ahead of the clock. Set the clock that is wrong,
     /// here or where the commit was made, and add it again; or add it with
-    /// [`Receiver::taking_commits_ahead`](crate::Receiver::taking_commits_ahead).
+    /// [`Receiver::accepting_future_commits`](crate::Receiver::accepting_future_commits).
     #[error(
         "commit {commit} for page {page} has a time {millis} ms after 1970, more than a day ahead of the clock here: \
          set the clock if it is wrong; otherwise squash the branch where the commit was made, or take it with \
-         Receiver::taking_commits_ahead"
+         Receiver::accepting_future_commits"
     )]
     ClockAhead {
         /// The number of the page.
@@ -259,8 +259,8 @@ pub enum LedgerError {
     /// [`PageSnapshot::get_partial`](crate::PageSnapshot::get_partial) or
     /// [`PageSnapshot::read_value`](crate::PageSnapshot::read_value).
     #[error(
-        "{len} bytes of the value of key {} in commit {commit} of page {page} are not given in one piece, which has at \
-         most {max} bytes: read it in parts with `get_partial` or `read_value`, or set \
+        "{len} bytes of the value of key {} in commit {commit} of page {page} are more than the {max} that are returned \
+         in one piece: read it in parts with `get_partial` or `read_value`, or set \
          `RepositoryBuilder::longest_whole_value`",
         start(key)
     )]
@@ -362,8 +362,8 @@ pub enum LedgerError {
         /// The branch.
         branch: String,
     },
-    /// The operating system gives no thread.
-    #[error("no thread to look for new commits: {0}")]
+    /// The system cannot start a thread.
+    #[error("the system cannot start a thread: {0}")]
     Thread(String),
     /// The database has no repository: it is empty, or it has other data.
     #[error("{}", match is_empty {

@@ -21,7 +21,7 @@ fn all() -> Vec<LedgerError> {
         LedgerError::missing(kind, &digest).needed(note),
         LedgerError::NeedsFetch { page, commit, key: [0xab; 40].into(), len: 9_000, digest },
         LedgerError::Network { page, name: name.clone(), reason: "too late".to_owned() },
-        LedgerError::NotAtRemote { page, name: name.clone(), kind, digest },
+        LedgerError::NotAtSource { page, name: name.clone(), kind, digest },
         LedgerError::ClockAhead { page, commit, millis: 1 },
         LedgerError::LastCommit { page, commit, what: "time" },
         LedgerError::NoCommit { page, commit },

@@ -48,7 +48,7 @@ pub(crate) fn begin(
             PageState::Deleting if only == DeleteMode::IfNothingLost => return Err(no_such()),
             PageState::Deleting => return Ok(true),
             PageState::Making(_) => {
-                let what = format!("another process makes page {ledger} {id}");
+                let what = format!("another process is creating page {ledger} {id}");
                 return Err(LedgerError::Busy { what });
             }
         }
@@ -81,35 +81,32 @@ pub(crate) fn begin(
 
 /// What would be lost with a page. `None` if nothing would. No process has it open, so streams
 /// without a commit are garbage.
-pub(crate) fn eviction_obstacle(
-    host: &dyn KvRead,
-    page: &Rows,
-) -> Result<Option<EvictionObstacle>> {
-    if !page.tags(host)?.is_empty() {
+pub(crate) fn eviction_obstacle(tx: &dyn KvRead, page: &Rows) -> Result<Option<EvictionObstacle>> {
+    if !page.tags(tx)?.is_empty() {
         return Ok(Some(EvictionObstacle::HasTags));
     }
-    match page.remote(host)? {
+    match page.remote(tx)? {
         Remote::Attached => {}
-        _ if !page.has_commits(host)? => return Ok(None),
+        _ if !page.has_commits(tx)? => return Ok(None),
         Remote::Attaching(_) => return Ok(Some(EvictionObstacle::IsBeingAttached)),
         Remote::None => return Ok(Some(EvictionObstacle::HasNoRemote)),
     }
-    page.check_main(host)?;
+    page.check_main(tx)?;
     // The remote has no other branches, and no commits that a branch lost by a reset, squash or
     // removal.
-    if page.branches(host)?.iter().any(|(name, _)| name != MAIN) {
+    if page.branches(tx)?.iter().any(|(name, _)| name != MAIN) {
         return Ok(Some(EvictionObstacle::HasBranches));
     }
-    if page.has_resets(host)? {
+    if page.has_resets(tx)? {
         return Ok(Some(EvictionObstacle::WasReset));
     }
     let mut has_local = false;
-    page.visit_local(host, None, |digest| {
-        has_local = !page.is_transient(host, &digest)?;
+    page.visit_local(tx, None, |digest| {
+        has_local = !page.is_transient(tx, &digest)?;
         Ok(!has_local)
     })?;
     // Unreachable commits are no loss: they are garbage, or merges that can be made again.
-    let is_unsynced = has_local || !page.named_unsynced(host)?.is_empty();
+    let is_unsynced = has_local || !page.reachable_unsynced(tx)?.is_empty();
     Ok(is_unsynced.then_some(EvictionObstacle::IsUnsynced))
 }
 
@@ -145,8 +142,8 @@ fn finish_while(host: &Host, number: u64, keep_going: &dyn Fn() -> bool) -> Resu
     Ok(())
 }
 
-fn is_deleted(host: &dyn KvRead, number: u64) -> Result<bool> {
-    Ok(rows::page_row(host, number)?.is_some_and(|row| row.state == PageState::Deleting))
+fn is_deleted(tx: &dyn KvRead, number: u64) -> Result<bool> {
+    Ok(rows::page_row(tx, number)?.is_some_and(|row| row.state == PageState::Deleting))
 }
 
 /// Finishes what other processes have begun: deletions, and pages that were never completed. Asks

@@ -33,7 +33,7 @@ struct Registered {
     /// The number of handles.
     count: usize,
     /// The process ID in the row. `None` if there is no row because the host cannot be written.
-    named: Option<ProcessId>,
+    process: Option<ProcessId>,
     /// The milliseconds at which the last handle was dropped.
     closed: u64,
 }
@@ -85,7 +85,7 @@ impl OpenRegistry {
     fn open_again(self: &Arc<Self>, page: u64) -> Option<Registration> {
         let own = Some(self.process.id());
         let mut pages = self.pages();
-        let open = pages.get_mut(&page).filter(|open| open.named == own)?;
+        let open = pages.get_mut(&page).filter(|open| open.process == own)?;
         open.count += 1;
         Some(Registration { open_registry: Arc::clone(self), page })
     }
@@ -112,9 +112,9 @@ impl OpenRegistry {
             Ok(written) => Some(written),
             Err(error) => unless_read_only(error).map(|()| None)?,
         };
-        let named = written.map(|(process, _)| process);
-        let new = Registered { count: 0, named, closed: self.now() };
-        self.pages().entry(page).or_insert(new).named = named;
+        let process = written.map(|(process, _)| process);
+        let new = Registered { count: 0, process, closed: self.now() };
+        self.pages().entry(page).or_insert(new).process = process;
         if let Some((_, device)) = written
             && self.host.is_separate()
             && let Err(error) = self.write_first_opened(page, database, device)
@@ -136,7 +136,7 @@ impl OpenRegistry {
             rows.check_exists(&tx)?;
             rows.put_first_opened(&mut tx, device)?;
         }
-        let process = self.process.sign(&mut tx)?;
+        let process = self.process.ensure_lease(&mut tx)?;
         rows::put_opened(&mut tx, page, &process)?;
         tx.commit()?;
         Ok((process, device))
@@ -162,16 +162,16 @@ impl OpenRegistry {
     pub(crate) fn maintain(&self) -> Result<()> {
         let _writing = self.writing()?;
         // Without a row there is nothing to write.
-        self.pages().retain(|_, open| open.count > 0 || open.named.is_some());
-        let is_signed =
-            self.process.is_signed(&*self.repository().begin(&TxOptions::reading())?)?;
+        self.pages().retain(|_, open| open.count > 0 || open.process.is_some());
+        let has_lease =
+            self.process.has_lease(&*self.repository().begin(&TxOptions::reading())?)?;
         // Writing pins may have given the process another ID meanwhile.
-        let own = is_signed.then(|| self.process.id());
+        let own = has_lease.then(|| self.process.id());
         let is_done =
-            |open: &Registered| open.count > 0 && open.named.is_some() && open.named == own;
+            |open: &Registered| open.count > 0 && open.process.is_some() && open.process == own;
         let (mut is_needed, mut is_all_done) = (false, true);
         for open in self.pages().values().filter(|open| !is_done(open)) {
-            (is_needed, is_all_done) = (is_needed || open.named.is_some(), false);
+            (is_needed, is_all_done) = (is_needed || open.process.is_some(), false);
         }
         if is_all_done {
             return Ok(());
@@ -202,9 +202,9 @@ impl OpenRegistry {
         mut tx: Box<dyn KvTransaction + Send>,
         closed: &[(u64, Registered)],
     ) -> Result<()> {
-        let process = self.process.sign(&mut tx)?;
+        let process = self.process.ensure_lease(&mut tx)?;
         let pages = self.pages();
-        let missing = pages.iter().filter(|(_, open)| open.named != Some(process));
+        let missing = pages.iter().filter(|(_, open)| open.process != Some(process));
         let missing: Vec<u64> = missing.map(|(page, _)| *page).collect();
         drop(pages);
         for page in missing.iter().copied() {
@@ -220,7 +220,7 @@ impl OpenRegistry {
         tx.commit()?;
         let mut pages = self.pages();
         for page in missing {
-            pages.entry(page).and_modify(|open| open.named = Some(process));
+            pages.entry(page).and_modify(|open| open.process = Some(process));
         }
         Ok(())
     }
@@ -283,7 +283,7 @@ impl OpenRegistry {
     /// have ended but it is not yet sure.
     pub(crate) fn close_ended(&self) -> Result<bool> {
         let now = self.process.now();
-        let is_more = self.process.take_ended(self.repository())?;
+        let is_more = self.process.remove_ended_leases(self.repository())?;
         let found = Ended::find(&*self.repository().begin(&TxOptions::reading())?)?;
         if found.open.is_empty() && found.lost.is_empty() {
             return Ok(is_more);
@@ -308,7 +308,7 @@ impl OpenRegistry {
     pub(crate) fn close_all(&self) -> Result<()> {
         let _writing = self.writing()?;
         let mut open = std::mem::take(&mut *self.pages());
-        open.retain(|_, open| open.named.is_some());
+        open.retain(|_, open| open.process.is_some());
         if open.is_empty() {
             return self.process.return_lease(self.repository());
         }
@@ -330,15 +330,15 @@ struct Ended {
 }
 
 impl Ended {
-    fn find(host: &dyn KvRead) -> Result<Self> {
+    fn find(tx: &dyn KvRead) -> Result<Self> {
         let (mut open, mut lost) = (Vec::new(), Vec::new());
-        for (page, process) in rows::opened(host)? {
-            if lease(host, &process)?.is_none() {
+        for (page, process) in rows::opened(tx)? {
+            if lease(tx, &process)?.is_none() {
                 open.push((page, process));
             }
         }
-        for page in rows::all_closed(host)? {
-            if page_row(host, page)?.is_none() {
+        for page in rows::all_closed(tx)? {
+            if page_row(tx, page)?.is_none() {
                 lost.push(page);
             }
         }
@@ -348,7 +348,7 @@ impl Ended {
 
 /// Writes that a page is not open in this process any more.
 fn close(tx: &mut dyn KvWrite, page: u64, open: &Registered) -> Result<()> {
-    let Some(process) = open.named else { return Ok(()) };
+    let Some(process) = open.process else { return Ok(()) };
     match page_row(tx, page)? {
         Some(_) => rows::close(tx, page, &process, open.closed),
         // The page was deleted after other processes had taken the lease.
@@ -369,11 +369,11 @@ fn unless_read_only(error: LedgerError) -> Result<()> {
 }
 
 /// The row of a page, if the page can be opened.
-pub(crate) fn in_use(host: &dyn KvRead, page: u64) -> Result<PageRow> {
-    match page_row(host, page)? {
+pub(crate) fn in_use(tx: &dyn KvRead, page: u64) -> Result<PageRow> {
+    match page_row(tx, page)? {
         Some(row) if row.state == PageState::InUse => Ok(row),
         Some(PageRow { state: PageState::Making(_), .. }) => {
-            let what = format!("another process makes page {page}");
+            let what = format!("another process is creating page {page}");
             Err(LedgerError::Busy { what })
         }
         _ => Err(LedgerError::PageGone { page }),

@@ -63,14 +63,14 @@ impl Repository {
     /// # Errors
     /// If the host fails.
     pub fn usage(&self) -> Result<Vec<PageUsage>> {
-        let host = self.host().repository.begin(&TxOptions::reading())?;
+        let tx = self.host().repository.begin(&TxOptions::reading())?;
         let mut usage = Vec::new();
-        for (number, row) in page_rows(&host)? {
+        for (number, row) in page_rows(&tx)? {
             if row.state != PageState::InUse {
                 continue;
             }
-            let is_open = !opened::opened_by(&host, number)?.is_empty();
-            let closed = opened::closed(&host, number)?.filter(|_| !is_open);
+            let is_open = !opened::opened_by(&tx, number)?.is_empty();
+            let closed = opened::closed(&tx, number)?.filter(|_| !is_open);
             let closed =
                 closed.and_then(|time| UNIX_EPOCH.checked_add(Duration::from_millis(time)));
             usage.push((PageUsage { ledger: row.ledger, id: row.id, is_open, closed }, number));
@@ -124,11 +124,11 @@ impl Repository {
             error => error,
         };
         let number = {
-            let host = self.host().repository.begin(&TxOptions::reading())?;
+            let tx = self.host().repository.begin(&TxOptions::reading())?;
             let number =
-                page(&host, ledger, &id)?.ok_or_else(|| LedgerError::no_page(ledger, &id))?;
-            in_use(&host, number).map_err(no_such)?;
-            if !opened::opened_by(&host, number)?.is_empty() {
+                page(&tx, ledger, &id)?.ok_or_else(|| LedgerError::no_page(ledger, &id))?;
+            in_use(&tx, number).map_err(no_such)?;
+            if !opened::opened_by(&tx, number)?.is_empty() {
                 return Ok(Some(EvictionObstacle::IsOpen));
             }
             number
@@ -169,7 +169,7 @@ impl Repository {
     ///
     /// # Errors
     /// If none was removed, the first error of a page.
-    pub fn evict_least_used(&self) -> Result<Option<(String, PageId)>> {
+    pub fn evict_least_recently_closed(&self) -> Result<Option<(String, PageId)>> {
         self.open_registry().maintain()?;
         let mut failed = Ok(());
         for page in self.usage()? {

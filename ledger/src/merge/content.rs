@@ -39,7 +39,7 @@ impl Outcome {
     /// A counter to which both versions have added. It is lazy if it is lazy in both.
     pub(crate) fn sum(sum: i64, found: &ThreeWay) -> Self {
         let flags = |side: &Option<Stored>| side.as_ref().map_or(0, |stored| stored.flags);
-        let flags = flags(&found.ours) & flags(&found.theirs);
+        let flags = flags(&found.older) & flags(&found.newer);
         let bytes = Bytes::copy_from_slice(&sum.to_be_bytes());
         Outcome::Stored(Some(Stored { flags, bytes }))
     }
@@ -155,7 +155,7 @@ fn merged_content(
 
 /// How two versions have changed an entry, by comparing values only.
 pub(crate) fn changed(found: &ThreeWay, class: KeyClass) -> Changed {
-    let ThreeWay { base, ours: older, theirs: newer, .. } = found;
+    let ThreeWay { base, older, newer, .. } = found;
     if older == base || class == KeyClass::Derived {
         return Changed::Newer;
     }
@@ -177,7 +177,7 @@ fn outcome(
     found: &ThreeWay,
     merger: &mut dyn Merger,
 ) -> Result<Outcome> {
-    let ThreeWay { key, base, ours: older, theirs: newer } = found;
+    let ThreeWay { key, base, older, newer } = found;
     match changed(found, merger.class(key)) {
         Changed::Newer => return Ok(Outcome::Newer),
         Changed::Older => return Ok(Outcome::Stored(older.clone())),

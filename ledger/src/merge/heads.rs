@@ -34,7 +34,7 @@ pub(crate) fn merge_two_heads(
     let found = shared.head_poller.heads(branch)?;
     let heads: Vec<CommitId> = found.heads.iter().map(|head| head.id).collect();
     match heads[..] {
-        [] => return Err(LedgerError::no_branch(shared.page(), branch)),
+        [] => return Err(LedgerError::no_branch(shared.number(), branch)),
         [head] => return Ok(HeadMerge::OneHead(head)),
         _ => {}
     }

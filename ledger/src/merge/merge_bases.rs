@@ -10,24 +10,24 @@ use crate::ids::CommitId;
 use crate::page::shared::{Parent, Shared};
 
 /// The commits that a squash would replace.
-pub(super) type CommitRange = BTreeMap<CommitId, Link>;
+pub(super) type CommitRange = BTreeMap<CommitId, CommitNode>;
 
-/// What a squash needs to know of such a commit.
+/// A commit of such a range: its generation, its parents and its device.
 #[derive(Debug)]
-pub(super) struct Link {
+pub(super) struct CommitNode {
     pub(super) generation: u64,
     pub(super) parents: Vec<CommitId>,
     /// The device of a change; zeros if the change does not say it.
     pub(super) device: Option<[u8; 16]>,
 }
 
-impl From<&Commit> for Link {
+impl From<&Commit> for CommitNode {
     fn from(commit: &Commit) -> Self {
         let device = match &commit.origin {
             Origin::Change { device, .. } => Some(*device),
             Origin::Merge { .. } => None,
         };
-        Link { generation: commit.generation, parents: commit.parents().to_vec(), device }
+        CommitNode { generation: commit.generation, parents: commit.parents().to_vec(), device }
     }
 }
 
@@ -98,7 +98,7 @@ impl<'s> AncestorWalk<'s> {
                 let expected = format!("a generation after {generation}");
                 let found = format!("generation {}", commit.generation);
                 let error = LedgerError::integrity(Kind::Commit, &id.0, expected, found);
-                return Err(error.needed(|by| by.page = self.shared.page()));
+                return Err(error.needed(|by| by.page = self.shared.number()));
             }
         }
         Ok(())
@@ -152,7 +152,7 @@ impl<'s> AncestorWalk<'s> {
     /// # Errors
     /// [`LedgerError::BaseMissing`] if the walk has met the end of history.
     fn check(&self) -> Result<()> {
-        let page = self.shared.page();
+        let page = self.shared.number();
         self.missing.map_or(Ok(()), |commit| Err(LedgerError::BaseMissing { page, commit }))
     }
 }
@@ -223,7 +223,7 @@ pub(super) fn commits_after(
                 && marks & ANCESTOR_OF_BASE == 0;
             walk.mark_parents(&id, &commit, marks)?;
             if marks & ANCESTOR_OF_BASE == 0 {
-                after.insert(id, Link::from(&commit));
+                after.insert(id, CommitNode::from(&commit));
             }
         }
     }

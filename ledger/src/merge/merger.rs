@@ -139,7 +139,7 @@ pub trait Merger {
     ///         let entry = |name: &[u8], person: &[u8]| [b"i", name, person].concat();
     ///         for change in sides.changes(KeySpan::new(b"p", Some(b"q")))? {
     ///             let change = change?;
-    ///             for old in [&change.base, &change.left, &change.right].into_iter().flatten() {
+    ///             for old in [&change.base, &change.newer, &change.older].into_iter().flatten() {
     ///                 merged.remove(&entry(old.bytes.as_deref().unwrap_or_default(), &change.key))?;
     ///             }
     ///             if let Some(name) = merged.get(&change.key)?.map(|name| name.into_owned()) {
@@ -226,9 +226,9 @@ pub enum Resolution {
 
 /// The side with the newer head wins where both have changed the same entry.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct LastOneWins;
+pub struct LastWriterWins;
 
-impl Merger for LastOneWins {
+impl Merger for LastWriterWins {
     fn needs_values(&self) -> bool {
         false
     }

@@ -16,7 +16,7 @@ mod squash_blockers;
 pub(crate) mod strategy;
 pub(crate) mod whole_ranges;
 
-pub use self::merger::{Conflict, KeyClass, LastOneWins, Merger, Resolution};
+pub use self::merger::{Conflict, KeyClass, LastWriterWins, Merger, Resolution};
 
 use permazen_kv::TxOptions;
 
@@ -71,7 +71,7 @@ impl Page {
                 return Ok(id);
             }
         }
-        Err(LedgerError::moved(self.shared.page(), branch))
+        Err(LedgerError::moved(self.shared.number(), branch))
     }
 
     /// Merges the heads of a branch until there is one, and returns it.
@@ -97,6 +97,6 @@ impl Page {
                 HeadMerge::Missing(error) => return Err(error),
             }
         }
-        Err(LedgerError::moved(self.shared.page(), branch))
+        Err(LedgerError::moved(self.shared.number(), branch))
     }
 }

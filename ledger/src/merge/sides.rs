@@ -19,7 +19,7 @@ use crate::tree::three_way::{ThreeWay, ThreeWayDiff};
 /// All keys.
 pub(crate) const ALL: KeySpan<'static> = KeySpan { min: b"", max: None };
 
-/// The entries of a span that at least one version has changed: ours is the older one.
+/// The entries of a span that at least one version has changed.
 pub(crate) fn changes(
     shared: &Arc<Shared>,
     versions: &ThreeVersions,
@@ -41,10 +41,10 @@ pub struct SideChange {
     pub key: Vec<u8>,
     /// The value in the base; `None` if there was none.
     pub base: Option<EntryValue>,
-    /// The value on the left side, the newer head.
-    pub left: Option<EntryValue>,
-    /// The value on the right side, the older head.
-    pub right: Option<EntryValue>,
+    /// The value on the side with the newer head.
+    pub newer: Option<EntryValue>,
+    /// The value on the side with the older head.
+    pub older: Option<EntryValue>,
 }
 
 impl SideChange {
@@ -54,15 +54,14 @@ impl SideChange {
         versions: &ThreeVersions,
         found: ThreeWay,
     ) -> Result<SideChange> {
-        let ThreeVersions { base, older, newer } = versions;
-        let key = found.key;
+        let ThreeWay { key, base, older, newer } = found;
         let value = |of: &Version, stored: Option<Stored>| {
             let read = |stored: Stored| EntryValue::read(page, &of.commit, &key, stored.payload());
             stored.map(read).transpose()
         };
-        let (base, right) = (value(base, found.base)?, value(older, found.ours)?);
-        let left = value(newer, found.theirs)?;
-        Ok(SideChange { key, base, left, right })
+        let (base, older) = (value(&versions.base, base)?, value(&versions.older, older)?);
+        let newer = value(&versions.newer, newer)?;
+        Ok(SideChange { key, base, newer, older })
     }
 }
 
@@ -87,7 +86,7 @@ impl<'m> MergeSides<'m> {
 
     /// The number of the page.
     pub(super) fn page(&self) -> u64 {
-        self.shared.page()
+        self.shared.number()
     }
 
     /// The commits that are merged: the newer one, the older one.

@@ -2,7 +2,7 @@
 
 use permazen_kv::TxOptions;
 
-use super::merge_bases::{CommitRange, Link, commits_after};
+use super::merge_bases::{CommitNode, CommitRange, commits_after};
 use super::squash_blockers::Replaced;
 use crate::commit::encoding::{Commit, Origin};
 use crate::error::{LedgerError, Result};
@@ -76,14 +76,15 @@ impl Page {
         let range = match *onto {
             CommitId::FIRST => {
                 let mut log = self.log(state.head)?;
-                let range = log.by_ref().map(|found| found.map(|(id, of)| (id, Link::from(&of))));
+                let range =
+                    log.by_ref().map(|found| found.map(|(id, of)| (id, CommitNode::from(&of))));
                 let range = range.collect::<Result<CommitRange>>()?;
                 is_cut_off = log.pruned().is_some();
                 range
             }
             _ => commits_after(shared, onto, &state.head)?.ok_or_else(|| {
                 LedgerError::CannotSquash {
-                    page: shared.page(),
+                    page: shared.number(),
                     commit: *onto,
                     reason: "it is no ancestor of the head of the branch".to_owned(),
                     onto: None,
@@ -94,7 +95,7 @@ impl Page {
             return Ok(state.head);
         };
         let replaced = Replaced { shared, branch, head: state.head, range };
-        let moved = || LedgerError::moved(shared.page(), branch);
+        let moved = || LedgerError::moved(shared.number(), branch);
         if let Err(error) = replaced.check(&shared.read()?, is_cut_off) {
             return Err(match shared.open.rows.keep_version(&shared.read()?)? == keep_version {
                 true => error,

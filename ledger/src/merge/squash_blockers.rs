@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use permazen_kv::KvRead;
 
-use super::merge_bases::{CommitRange, Link};
+use super::merge_bases::{CommitNode, CommitRange};
 use crate::error::{LedgerError, Result};
 use crate::ids::CommitId;
 use crate::page::shared::{Parent, Shared};
@@ -22,7 +22,7 @@ enum Ref {
 }
 
 impl Ref {
-    fn reaches_it(&self) -> String {
+    fn reason(&self) -> String {
         match self {
             Ref::Branch(name) => format!("it is reachable from branch {name}"),
             Ref::Tag(name) => format!("it is reachable from tag {name}"),
@@ -52,16 +52,16 @@ impl Replaced<'_> {
     /// The error proposes the oldest commit onto which the branch can be squashed.
     ///
     /// Gets each commit once that is reachable from a ref and is as new as these.
-    pub(super) fn check(&self, host: &dyn KvRead, is_cut_off: bool) -> Result<()> {
-        let refs = self.refs(host)?;
-        let named = self.named(&refs)?;
-        let from_others = self.changes_of_other_devices(host)?;
-        let (is_attached, synced) = self.synced(host)?;
+    pub(super) fn check(&self, tx: &dyn KvRead, is_cut_off: bool) -> Result<()> {
+        let refs = self.refs(tx)?;
+        let reachable = self.reachable(&refs)?;
+        let from_others = self.changes_of_other_devices(tx)?;
+        let (is_attached, synced) = self.synced(tx)?;
         let is_cut_off = is_cut_off && is_attached;
-        let first = named.iter().min_by_key(|(_, at)| **at);
+        let first = reachable.iter().min_by_key(|(_, at)| **at);
         let (commit, reason) =
             if let Some((id, (name, _))) = first.and_then(|(id, at)| Some((*id, refs.get(*at)?))) {
-                (id, name.reaches_it())
+                (id, name.reason())
             } else if let Some(id) = from_others.first() {
                 (*id, "it came from another copy of the page, which has it".to_owned())
             } else if let Some(id) = synced.first() {
@@ -72,26 +72,26 @@ impl Replaced<'_> {
             } else {
                 return Ok(());
             };
-        let mut forbidding: BTreeSet<_> = named.into_keys().collect();
+        let mut forbidding: BTreeSet<_> = reachable.into_keys().collect();
         forbidding.extend(from_others);
         forbidding.extend(synced);
-        let page = self.shared.page();
-        let onto = self.before(&forbidding, is_cut_off);
+        let page = self.shared.number();
+        let onto = self.possible_onto(&forbidding, is_cut_off);
         Err(LedgerError::CannotSquash { page, commit, reason, onto })
     }
 
     /// All refs but the branch itself.
-    fn refs(&self, host: &dyn KvRead) -> Result<Vec<(Ref, CommitId)>> {
+    fn refs(&self, tx: &dyn KvRead) -> Result<Vec<(Ref, CommitId)>> {
         let rows = &self.shared.open.rows;
         let mut refs = Vec::new();
-        for (name, heads) in rows.branches(host)? {
+        for (name, heads) in rows.branches(tx)? {
             if name != self.branch {
                 refs.extend(heads.iter().map(|head| (Ref::Branch(name.clone()), head.id)));
             }
         }
-        refs.extend(rows.tags(host)?.into_iter().map(|(name, id)| (Ref::Tag(name), id)));
-        let living: HashSet<_> = leases(host)?.into_iter().map(|(id, _)| id).collect();
-        let pins = rows.pins(host)?.into_iter().filter(|pin| living.contains(&pin.process));
+        refs.extend(rows.tags(tx)?.into_iter().map(|(name, id)| (Ref::Tag(name), id)));
+        let living: HashSet<_> = leases(tx)?.into_iter().map(|(id, _)| id).collect();
+        let pins = rows.pins(tx)?.into_iter().filter(|pin| living.contains(&pin.process));
         let pins = pins.map(|pin| (pin.commit, pin.reason)).chain(self.shared.open.pins.commits());
         let bases = pins.filter(|(_, reason)| *reason == PinReason::Base);
         refs.extend(bases.map(|(id, _)| (Ref::Base, id)));
@@ -100,7 +100,7 @@ impl Replaced<'_> {
 
     /// The replaced commits that are reachable from one of these refs, each with the index of the
     /// first ref.
-    fn named(&self, refs: &[(Ref, CommitId)]) -> Result<BTreeMap<CommitId, usize>> {
+    fn reachable(&self, refs: &[(Ref, CommitId)]) -> Result<BTreeMap<CommitId, usize>> {
         // The reachable commits, the newest first, each with the first ref that reaches it.
         let mut ahead = BTreeMap::new();
         let oldest = self.range.values().map(|link| link.generation).min().unwrap_or_default();
@@ -110,7 +110,7 @@ impl Replaced<'_> {
                 // The pin is of a commit that a receiver is about to write, or of a transaction
                 // that will be refused.
                 (Err(LedgerError::NoCommit { .. }), Ref::Base) => None,
-                (found, _) => found?.as_ref().map(Link::from),
+                (found, _) => found?.as_ref().map(CommitNode::from),
             };
             Self::add(&mut ahead, (id, link), at);
         }
@@ -126,7 +126,7 @@ impl Replaced<'_> {
             for parent in &link.parents {
                 // A pruned commit has no known ancestors.
                 let found = match self.shared.parent(parent, &id)? {
-                    Parent::Here(commit) => Some(Link::from(&commit)),
+                    Parent::Here(commit) => Some(CommitNode::from(&commit)),
                     Parent::First | Parent::Pruned(_) => None,
                 };
                 Self::add(&mut ahead, (parent, found), at);
@@ -136,8 +136,8 @@ impl Replaced<'_> {
     }
 
     fn add(
-        ahead: &mut BTreeMap<(u64, CommitId), (usize, Link)>,
-        (id, link): (&CommitId, Option<Link>),
+        ahead: &mut BTreeMap<(u64, CommitId), (usize, CommitNode)>,
+        (id, link): (&CommitId, Option<CommitNode>),
         name: usize,
     ) {
         if let Some(link) = link {
@@ -148,21 +148,22 @@ impl Replaced<'_> {
 
     /// The changes that were made on another device: they came from a copy of the page, which has
     /// them.
-    fn changes_of_other_devices(&self, host: &dyn KvRead) -> Result<BTreeSet<CommitId>> {
-        let Some(here) = self.shared.open.rows.device(host)? else { return Ok(BTreeSet::new()) };
-        let is_other = |link: &Link| link.device.is_some_and(|of| of != here && of != [0; 16]);
+    fn changes_of_other_devices(&self, tx: &dyn KvRead) -> Result<BTreeSet<CommitId>> {
+        let Some(here) = self.shared.open.rows.device(tx)? else { return Ok(BTreeSet::new()) };
+        let is_other =
+            |link: &CommitNode| link.device.is_some_and(|of| of != here && of != [0; 16]);
         Ok(self.range.iter().filter(|(_, link)| is_other(link)).map(|(id, _)| *id).collect())
     }
 
     /// Whether the page is attached to a remote, and which of the commits are there.
-    fn synced(&self, host: &dyn KvRead) -> Result<(bool, BTreeSet<CommitId>)> {
+    fn synced(&self, tx: &dyn KvRead) -> Result<(bool, BTreeSet<CommitId>)> {
         let rows = &self.shared.open.rows;
         let mut synced = BTreeSet::new();
-        if rows.remote(host)? != Remote::Attached {
+        if rows.remote(tx)? != Remote::Attached {
             return Ok((false, synced));
         }
         for id in self.range.keys() {
-            if rows.unsynced(host, id)?.is_none() {
+            if rows.unsynced(tx, id)?.is_none() {
                 synced.insert(*id);
             }
         }
@@ -172,7 +173,7 @@ impl Replaced<'_> {
     /// The oldest commit onto which the branch can be squashed: each of these is it or an ancestor
     /// of it, and each path from the head leads through it. `None` if only the head is. Not the
     /// first commit if `is_cut_off`.
-    fn before(&self, forbidding: &BTreeSet<CommitId>, is_cut_off: bool) -> Option<CommitId> {
+    fn possible_onto(&self, forbidding: &BTreeSet<CommitId>, is_cut_off: bool) -> Option<CommitId> {
         let mut found = None;
         let mut ahead = BTreeSet::from([(self.range.get(&self.head)?.generation, self.head)]);
         // Parents come after their children, so a commit that is left alone lies on every path.

@@ -15,10 +15,10 @@ use crate::error::{LedgerError, Result};
 ///
 /// ```
 /// use permazen::__internal::layout::TABLES_SPAN;
-/// use permazen_ledger::{LastOneWins, WholeRanges};
+/// use permazen_ledger::{LastWriterWins, WholeRanges};
 ///
 /// let merger = WholeRanges::new(
-///     LastOneWins,
+///     LastWriterWins,
 ///     &[TABLES_SPAN],
 ///     "both have recorded other schemas: record a new schema on one side, and merge it before others record it",
 /// );
@@ -56,11 +56,11 @@ impl<M: Merger> Merger for WholeRanges<M> {
         for (min, max) in &self.spans {
             for change in sides.changes(KeySpan::new(min, max.as_deref()))? {
                 let change = change?;
-                if change.left == change.right {
+                if change.newer == change.older {
                     continue;
                 }
-                changed[0] |= change.left != change.base;
-                changed[1] |= change.right != change.base;
+                changed[0] |= change.newer != change.base;
+                changed[1] |= change.older != change.base;
                 if changed == [true; 2] {
                     return Err(LedgerError::CannotMerge {
                         page: sides.page(),

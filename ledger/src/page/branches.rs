@@ -26,7 +26,7 @@ impl Page {
     pub fn heads(&self, branch: &str) -> Result<Vec<CommitId>> {
         let heads = self.shared.open.rows.heads(&self.shared.read()?, branch)?;
         if heads.is_empty() {
-            return Err(LedgerError::no_branch(self.shared.page(), branch));
+            return Err(LedgerError::no_branch(self.shared.number(), branch));
         }
         Ok(heads.iter().map(|head| head.id).collect())
     }
@@ -54,7 +54,7 @@ impl Page {
         rows.check_exists(&tx)?;
         if !rows.heads(&tx, name)?.is_empty() {
             return Err(LedgerError::Exists {
-                page: rows.page,
+                page: rows.number,
                 what: "branch",
                 name: name.to_owned(),
             });
@@ -89,7 +89,7 @@ impl Page {
         rows.check_exists(&tx)?;
         let heads = rows.heads(&tx, branch)?;
         if heads.is_empty() {
-            return Err(LedgerError::no_branch(self.shared.page(), branch));
+            return Err(LedgerError::no_branch(self.shared.number(), branch));
         }
         for head in heads {
             rows.remove_head(&mut tx, branch, &head.id)?;
@@ -112,9 +112,9 @@ impl Page {
     /// # Errors
     /// If the host fails.
     pub fn tags(&self) -> Result<Vec<(String, CommitId)>> {
-        let (rows, host) = (&self.shared.open.rows, self.shared.read()?);
-        rows.check_exists(&host)?;
-        rows.tags(&host)
+        let (rows, tx) = (&self.shared.open.rows, self.shared.read()?);
+        rows.check_exists(&tx)?;
+        rows.tags(&tx)
     }
 
     /// The commit with this tag.
@@ -122,14 +122,14 @@ impl Page {
     /// # Errors
     /// If there is no such tag, or if the host fails.
     pub fn tag(&self, name: &str) -> Result<CommitId> {
-        let (rows, host) = (&self.shared.open.rows, self.shared.read()?);
-        rows.check_exists(&host)?;
-        let tag = rows.tag(&host, name)?;
+        let (rows, tx) = (&self.shared.open.rows, self.shared.read()?);
+        rows.check_exists(&tx)?;
+        let tag = rows.tag(&tx, name)?;
         tag.ok_or_else(|| self.no_tag(name))
     }
 
     fn no_tag(&self, name: &str) -> LedgerError {
-        LedgerError::NoSuch { page: self.shared.page(), what: "tag", name: name.to_owned() }
+        LedgerError::NoSuch { page: self.shared.number(), what: "tag", name: name.to_owned() }
     }
 
     /// Sets a tag at a commit. If another commit has the tag, it is moved. Writes two rows.

@@ -16,8 +16,6 @@ use crate::tree::nodes::NewNode;
 pub(crate) struct NodeCache {
     nodes: Cache<Digest, Arc<Node>, Bytes, ByDigest>,
     number: u64,
-    /// The longest value that is put together in memory.
-    pub(crate) longest_whole: u64,
 }
 
 /// The share of the cache for nodes that were loaded again since they were inserted. The rest is
@@ -29,7 +27,7 @@ const HOT: f64 = 0.3;
 static NEXT: AtomicU64 = AtomicU64::new(0);
 
 impl NodeCache {
-    pub(crate) fn new(bytes: u64, longest_whole: u64) -> Self {
+    pub(crate) fn new(bytes: u64) -> Self {
         let options = OptionsBuilder::new()
             .estimated_items_capacity((bytes / 4_096) as usize)
             .weight_capacity(bytes)
@@ -43,7 +41,7 @@ impl NodeCache {
             Err(_) => Cache::with(1_024, bytes, Bytes, ByDigest, DefaultLifecycle::default()),
         };
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
-        NodeCache { nodes: cache, number, longest_whole }
+        NodeCache { nodes: cache, number }
     }
 
     /// A number that no other cache of this process has. So it tells repositories apart.

@@ -20,9 +20,9 @@ impl Page {
     /// # Errors
     /// If the page is gone, or the host fails.
     pub fn retention(&self) -> Result<Retention> {
-        let (rows, host) = (&self.shared.open.rows, self.shared.read()?);
-        let parameters = rows.parameters(&host)?;
-        Ok(parameters.ok_or(LedgerError::PageGone { page: rows.page })?.retention)
+        let (rows, tx) = (&self.shared.open.rows, self.shared.read()?);
+        let parameters = rows.parameters(&tx)?;
+        Ok(parameters.ok_or(LedgerError::PageGone { page: rows.number })?.retention)
     }
 
     /// Sets which commits the page keeps. The others are removed by the next
@@ -39,7 +39,7 @@ impl Page {
         let rows = &self.shared.open.rows;
         let mut tx = self.shared.open.host.begin(&TxOptions::writing())?;
         let parameters = rows.parameters(&tx)?;
-        let mut parameters = parameters.ok_or(LedgerError::PageGone { page: rows.page })?;
+        let mut parameters = parameters.ok_or(LedgerError::PageGone { page: rows.number })?;
         parameters.retention = retention;
         rows.put_parameters(&mut tx, &parameters)?;
         rows.raise_keep_version(&mut tx)?;
@@ -71,7 +71,7 @@ impl Page {
     /// }
     /// page.create_branch("old", &commits[0])?;
     /// page.set_retention(Retention::Last(1))?;
-    /// let because = KeepReason::MergesBranch("old".to_owned());
+    /// let because = KeepReason::NeededToMergeBranch("old".to_owned());
     /// assert_eq!(page.keep_reasons(&commits[1])?, [because]);
     /// page.remove_branch("old")?;
     /// assert_eq!(page.keep_reasons(&commits[1])?, []);

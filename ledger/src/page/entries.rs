@@ -41,7 +41,7 @@ impl fmt::Debug for Entries {
 impl Entries {
     fn entry(&mut self) -> Result<Option<Entry>> {
         let Some(range) = &mut self.range else { return Ok(None) };
-        if !range.enter()? {
+        if !range.descend()? {
             return Ok(None);
         }
         let Some((key, payload)) = range.cursor.item() else { return Ok(None) };

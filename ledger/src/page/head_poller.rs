@@ -99,7 +99,7 @@ impl HeadPoller {
     /// returns `true` are replaced.
     ///
     /// # Errors
-    /// If the system gives no thread.
+    /// If a thread cannot be started.
     pub(crate) fn add(
         self: &Arc<Self>,
         observer: Arc<dyn HeadObserver>,

@@ -34,11 +34,11 @@ impl Shared {
     /// heads may be expiring.
     pub(crate) fn base(&self, branch: &str, position: &Position) -> Result<(Pin, Option<Commit>)> {
         let id = position.commit;
-        self.open.pinned_for(PinReason::Base, |host| {
-            if !self.open.rows.heads(&host, branch)?.iter().any(|head| head.id == id) {
+        self.open.pinned_for(PinReason::Base, |tx| {
+            if !self.open.rows.heads(&tx, branch)?.iter().any(|head| head.id == id) {
                 return Err(self.no_commit(&id));
             }
-            Ok((id, self.commit_in(&host, &id)?))
+            Ok((id, self.commit_in(&tx, &id)?))
         })
     }
 
@@ -83,7 +83,7 @@ impl Shared {
         rows.check_exists(&tx)?;
         let heads = rows.heads(&tx, branch)?;
         if heads.is_empty() || rows.resets(&tx, branch)? != base.resets {
-            return Err(LedgerError::moved(rows.page, branch));
+            return Err(LedgerError::moved(rows.number, branch));
         }
         let replaced = heads.iter().any(|head| head.id == base.head);
         if replaced {
@@ -102,16 +102,11 @@ impl Shared {
     /// what merging it with the heads needs. If it does not, no keep set that was computed before
     /// can remove one of these, because a commit is only removed after its grace time, and clearing
     /// that time raises the version of the keep set. So the version need not be raised here.
-    fn may_need_expiring(
-        &self,
-        host: &dyn KvRead,
-        heads: &[Head],
-        base: &CommitId,
-    ) -> Result<bool> {
+    fn may_need_expiring(&self, tx: &dyn KvRead, heads: &[Head], base: &CommitId) -> Result<bool> {
         let rows = &self.open.rows;
         let mut ahead = BTreeMap::new();
         let add = |ahead: &mut BTreeMap<_, _>, id: &CommitId| {
-            if let Some(commit) = rows.commit(host, id)? {
+            if let Some(commit) = rows.commit(tx, id)? {
                 ahead.insert((commit.generation, *id), commit);
             }
             Ok::<_, LedgerError>(())
@@ -121,7 +116,7 @@ impl Shared {
         }
         for _ in 0..STEPS {
             let Some(((_, id), commit)) = ahead.pop_last() else { return Ok(false) };
-            if rows.is_expiring(host, &id)? {
+            if rows.is_expiring(tx, &id)? {
                 return Ok(true);
             }
             // The same rule as in the keep set: down to the latest commit that lies on every path.
@@ -175,7 +170,7 @@ impl Shared {
         for _ in 0..ATTEMPTS {
             let found = self.head_poller.heads(branch)?;
             if found.heads.is_empty() {
-                return Err(LedgerError::no_branch(self.page(), branch));
+                return Err(LedgerError::no_branch(self.number(), branch));
             }
             let mut replaced = Vec::new();
             for head in &found.heads {
@@ -203,6 +198,6 @@ impl Shared {
             self.head_poller.wake();
             return Ok(());
         }
-        Err(LedgerError::moved(self.page(), branch))
+        Err(LedgerError::moved(self.number(), branch))
     }
 }

@@ -118,7 +118,7 @@ pub(super) fn is_ancestor(
     match log.pruned() {
         // The ancestor may lie in the pruned history.
         Some((newest, id)) if newest > generation => {
-            Err(LedgerError::BaseMissing { page: shared.page(), commit: id })
+            Err(LedgerError::BaseMissing { page: shared.number(), commit: id })
         }
         _ => Ok(false),
     }

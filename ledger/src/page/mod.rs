@@ -71,7 +71,9 @@ pub struct Page {
 
 impl fmt::Debug for Page {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Page").field("number", &self.shared.open.rows.page).finish_non_exhaustive()
+        f.debug_struct("Page")
+            .field("number", &self.shared.open.rows.number)
+            .finish_non_exhaustive()
     }
 }
 
@@ -94,7 +96,7 @@ impl Page {
     ///
     /// ```
     /// use permazen_kv::{KvDatabase, KvRead, KvWrite, TxOptions, memory::MemoryStore};
-    /// use permazen_ledger::{LastOneWins, MAIN, PageId, Repository};
+    /// use permazen_ledger::{LastWriterWins, MAIN, PageId, Repository};
     ///
     /// // Without threads, heads are merged only by `merge_heads`.
     /// let repository = Repository::builder(MemoryStore::new()).manual_maintenance().create()?;
@@ -107,7 +109,7 @@ impl Page {
     /// of_ann.commit()?;
     /// of_bob.commit()?;
     /// assert_eq!(page.heads(MAIN)?.len(), 2);
-    /// let merge = page.merge_heads(MAIN, &mut LastOneWins)?;
+    /// let merge = page.merge_heads(MAIN, &mut LastWriterWins)?;
     /// assert_eq!(page.heads(MAIN)?, [merge]);
     /// assert!(ann.begin(&TxOptions::reading())?.get(b"bread")?.is_some());
     /// # Ok::<(), permazen_ledger::LedgerError>(())

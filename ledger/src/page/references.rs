@@ -15,9 +15,9 @@ impl Page {
     /// # Errors
     /// If the page is gone, or the host fails.
     pub fn has_reference_rows(&self) -> Result<bool> {
-        let (rows, host) = (&self.shared.open.rows, self.shared.read()?);
-        rows.check_exists(&host)?;
-        Ok(rows.counts(&host)?.references == References::Complete)
+        let (rows, tx) = (&self.shared.open.rows, self.shared.read()?);
+        rows.check_exists(&tx)?;
+        Ok(rows.counts(&tx)?.references == References::Complete)
     }
 
     /// Sets whether the page keeps a row for each reference from a commit or piece to a piece. A
@@ -87,7 +87,8 @@ impl Page {
         match self.has_reference_rows()? {
             true => Ok(()),
             false => {
-                let what = format!("others turn off the reference rows of page {}", open.rows.page);
+                let what =
+                    format!("others turn off the reference rows of page {}", open.rows.number);
                 Err(LedgerError::Busy { what })
             }
         }

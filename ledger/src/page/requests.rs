@@ -27,7 +27,7 @@ const REQUESTS: usize = 5;
 /// The source of a page, with its time limit.
 #[derive(Clone)]
 pub(super) struct Source {
-    pub(super) asked: Arc<dyn PieceSource>,
+    pub(super) source: Arc<dyn PieceSource>,
     pub(super) page: PageId,
     /// The number of the page.
     pub(super) number: u64,
@@ -74,7 +74,7 @@ struct Failure {
 #[derive(Debug, Clone)]
 enum Why {
     Network(String),
-    NotAtRemote(Kind, Digest),
+    NotAtSource(Kind, Digest),
     /// What was expected of a piece, and what was sent.
     Wrong(Kind, Digest, &'static str, String),
 }
@@ -83,7 +83,7 @@ impl From<Failure> for LedgerError {
     fn from(Failure { page, name, why }: Failure) -> Self {
         match why {
             Why::Network(reason) => LedgerError::Network { page, name, reason },
-            Why::NotAtRemote(kind, digest) => LedgerError::NotAtRemote { page, name, kind, digest },
+            Why::NotAtSource(kind, digest) => LedgerError::NotAtSource { page, name, kind, digest },
             Why::Wrong(kind, digest, expected, sent) => {
                 let found = format!("{sent}, from source {name}");
                 let error = LedgerError::integrity(kind, &digest, expected, found);
@@ -217,7 +217,7 @@ impl Requests {
             }
             let left = until.saturating_duration_since(Instant::now());
             if left.is_zero() {
-                return Err(source.is_late().into());
+                return Err(source.timed_out().into());
             }
             let waited = self.changed.wait_timeout(state, left);
             state = waited.unwrap_or_else(PoisonError::into_inner).0;
@@ -231,11 +231,11 @@ impl Requests {
 
 impl Source {
     pub(super) fn new(
-        asked: Arc<dyn PieceSource>,
+        source: Arc<dyn PieceSource>,
         (page, number): (PageId, u64),
         limit: Duration,
     ) -> Self {
-        Source { asked, page, number, limit, changes: 0 }
+        Source { source, page, number, limit, changes: 0 }
     }
 
     /// The deadline of a request that begins now. A limit that overflows the clock becomes
@@ -248,16 +248,16 @@ impl Source {
     /// Its name, for messages.
     pub(super) fn name(&self) -> String {
         // Code of the program can panic.
-        let name = catch_unwind(AssertUnwindSafe(|| self.asked.name()));
-        name.unwrap_or_else(|_| "(its name has panicked)".to_owned())
+        let name = catch_unwind(AssertUnwindSafe(|| self.source.name()));
+        name.unwrap_or_else(|_| "(PieceSource::name panicked)".to_owned())
     }
 
     fn failed(&self, why: Why) -> Failure {
         Failure { page: self.number, name: self.name(), why }
     }
 
-    fn is_late(&self) -> Failure {
-        self.failed(Why::Network(format!("nothing came within {:?}", self.limit)))
+    fn timed_out(&self) -> Failure {
+        self.failed(Why::Network(format!("no answer within {:?}", self.limit)))
     }
 }
 
@@ -334,7 +334,7 @@ impl Claimed<'_> {
                     }
                 }
                 Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => {
-                    let failure = source.is_late();
+                    let failure = source.timed_out();
                     asked.retain(|_, (group, until)| {
                         let is_late = Some(*until) <= first;
                         if is_late {
@@ -360,7 +360,11 @@ impl Claimed<'_> {
             other => {
                 let reason = match other {
                     Ok(pieces) => {
-                        format!("{} answers to {} questions", pieces.len(), group.len())
+                        format!(
+                            "{} pieces in answer to a request for {}",
+                            pieces.len(),
+                            group.len()
+                        )
                     }
                     Err(reason) => reason,
                 };
@@ -372,7 +376,7 @@ impl Claimed<'_> {
         let (mut good, mut first) = (Vec::new(), None);
         for ((kind, digest), bytes) in group.iter().zip(pieces) {
             let why = match bytes {
-                None => Why::NotAtRemote(*kind, *digest),
+                None => Why::NotAtSource(*kind, *digest),
                 Some(bytes) if bytes.len() > MAX_PIECE => {
                     let sent = format!("{} bytes", bytes.len());
                     Why::Wrong(*kind, *digest, "at most 81,920 bytes", sent)
@@ -415,10 +419,10 @@ fn ask(
 ) -> Result<()> {
     let (source, group, sender) = (source.clone(), group.to_vec(), sender.clone());
     let run = move || {
-        let asked = || source.asked.fetch(source.page, &group, until);
+        let asked = || source.source.fetch(source.page, &group, until);
         let answer = match catch_unwind(AssertUnwindSafe(asked)) {
             Ok(answer) => answer.map_err(|error| error.to_string()),
-            Err(_) => Err("it has panicked".to_owned()),
+            Err(_) => Err("the source panicked".to_owned()),
         };
         drop(slot);
         // The receiver is gone if the request has timed out.

@@ -63,6 +63,6 @@ impl Page {
                 return Ok(id);
             }
         }
-        Err(LedgerError::moved(shared.page(), branch))
+        Err(LedgerError::moved(shared.number(), branch))
     }
 }

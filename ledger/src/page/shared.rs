@@ -34,6 +34,8 @@ pub(crate) struct Shared {
     pub(crate) secret: Secret,
     pub(crate) boundaries: ByHash,
     pub(super) cache: Arc<NodeCache>,
+    /// The longest value that is put together in memory.
+    pub(super) longest_whole: u64,
     pub(crate) head_poller: Arc<HeadPoller>,
     pub(super) requests: Arc<Requests>,
     /// The page is open until this is dropped.
@@ -75,7 +77,7 @@ impl BranchState {
 impl Shared {
     pub(crate) fn new(
         (maintenance, in_use): (Arc<PageMaintenance>, Arc<()>),
-        cache: Arc<NodeCache>,
+        (cache, longest_whole): (Arc<NodeCache>, u64),
         parameters: &Parameters,
         (threads, registration): (Arc<Maintenance>, Registration),
     ) -> Self {
@@ -89,6 +91,7 @@ impl Shared {
             secret,
             boundaries,
             cache,
+            longest_whole,
             head_poller,
             requests: Arc::default(),
             _registration: registration,
@@ -101,23 +104,23 @@ impl Shared {
     pub(crate) fn name(&self) -> [u8; 16] {
         let mut name = [0; 16];
         name[..8].copy_from_slice(&self.cache.number().to_be_bytes());
-        name[8..].copy_from_slice(&self.open.rows.page.to_be_bytes());
+        name[8..].copy_from_slice(&self.open.rows.number.to_be_bytes());
         name
     }
 
     /// The number of the page.
-    pub(crate) fn page(&self) -> u64 {
-        self.open.rows.page
+    pub(crate) fn number(&self) -> u64 {
+        self.open.rows.number
     }
 
     /// The error about a commit that is not there.
     pub(crate) fn no_commit(&self, commit: &CommitId) -> LedgerError {
-        LedgerError::NoCommit { page: self.page(), commit: *commit }
+        LedgerError::NoCommit { page: self.number(), commit: *commit }
     }
 
     /// The error about a commit that is no longer kept.
     pub(crate) fn expired(&self, commit: &CommitId) -> LedgerError {
-        LedgerError::SnapshotExpired { page: self.page(), commit: *commit }
+        LedgerError::SnapshotExpired { page: self.number(), commit: *commit }
     }
 
     pub(crate) fn read(&self) -> Result<Box<dyn KvTransaction + Send>> {
@@ -131,15 +134,15 @@ impl Shared {
 
     /// The state of a branch with one head, and a pin of the head.
     pub(crate) fn pinned_state(&self, branch: &str) -> Result<(Pin, BranchState)> {
-        self.open.pinned(|host| {
-            let state = self.state_in(&host, branch)?;
+        self.open.pinned(|tx| {
+            let state = self.state_in(&tx, branch)?;
             Ok((state.head, state))
         })
     }
 
     /// A commit and its pin. `None` for the first one.
     pub(crate) fn pinned_commit(&self, id: &CommitId) -> Result<(Pin, Option<Commit>)> {
-        self.open.pinned(|host| Ok((*id, self.commit_in(&host, id)?)))
+        self.open.pinned(|tx| Ok((*id, self.commit_in(&tx, id)?)))
     }
 
     /// The root of the tree of a commit, and its pin.
@@ -154,25 +157,25 @@ impl Shared {
         head.map(|head| self.state_of(&self.read()?, head, heads.resets)).transpose()
     }
 
-    pub(crate) fn state_in(&self, host: &dyn KvRead, branch: &str) -> Result<BranchState> {
-        let heads = self.open.rows.heads(host, branch)?;
+    pub(crate) fn state_in(&self, tx: &dyn KvRead, branch: &str) -> Result<BranchState> {
+        let heads = self.open.rows.heads(tx, branch)?;
         let head = match heads[..] {
             [head] => head,
-            [] => return Err(LedgerError::no_branch(self.page(), branch)),
+            [] => return Err(LedgerError::no_branch(self.number(), branch)),
             _ => {
                 let count = heads.len();
                 return Err(LedgerError::ManyHeads {
-                    page: self.page(),
+                    page: self.number(),
                     branch: branch.to_owned(),
                     count,
                 });
             }
         };
-        self.state_of(host, &head, self.open.rows.resets(host, branch)?)
+        self.state_of(tx, &head, self.open.rows.resets(tx, branch)?)
     }
 
-    fn state_of(&self, host: &dyn KvRead, head: &Head, resets: u64) -> Result<BranchState> {
-        let commit = self.commit_in(host, &head.id)?;
+    fn state_of(&self, tx: &dyn KvRead, head: &Head, resets: u64) -> Result<BranchState> {
+        let commit = self.commit_in(tx, &head.id)?;
         let (generation, root) = match commit {
             Some(commit) => (commit.generation, commit.root),
             None => (0, Node::empty().0),
@@ -185,14 +188,14 @@ impl Shared {
         self.commit_in(&self.read()?, id)
     }
 
-    pub(crate) fn commit_in(&self, host: &dyn KvRead, id: &CommitId) -> Result<Option<Commit>> {
+    pub(crate) fn commit_in(&self, tx: &dyn KvRead, id: &CommitId) -> Result<Option<Commit>> {
         if *id == CommitId::FIRST {
             return Ok(None);
         }
-        match self.open.rows.commit(host, id)? {
+        match self.open.rows.commit(tx, id)? {
             Some(commit) => Ok(Some(commit)),
             None => {
-                self.open.rows.check_exists(host)?;
+                self.open.rows.check_exists(tx)?;
                 Err(self.no_commit(id))
             }
         }
@@ -204,20 +207,20 @@ impl Shared {
     /// If neither the parent nor a record of its pruning is stored although `child` is, or the host
     /// fails.
     pub(crate) fn parent(&self, id: &CommitId, child: &CommitId) -> Result<Parent> {
-        let host = self.read()?;
+        let tx = self.read()?;
         if *id == CommitId::FIRST {
             return Ok(Parent::First);
         }
-        if let Some(commit) = self.open.rows.commit(&host, id)? {
+        if let Some(commit) = self.open.rows.commit(&tx, id)? {
             return Ok(Parent::Here(commit));
         }
-        if let Some(pruned) = self.open.rows.pruned(&host, id)? {
+        if let Some(pruned) = self.open.rows.pruned(&tx, id)? {
             return Ok(Parent::Pruned(pruned));
         }
-        self.open.rows.check_exists(&host)?;
+        self.open.rows.check_exists(&tx)?;
         // The row of a pruned parent is removed with its last child, so a missing row is damage
         // only if the child is stored.
-        match self.open.rows.has_commit(&host, child)? {
+        match self.open.rows.has_commit(&tx, child)? {
             true => Err(self.no_commit(id)),
             false => Err(self.expired(child)),
         }
@@ -242,7 +245,7 @@ impl NodeStore for Shared {
     }
 
     fn explain(&self, error: LedgerError) -> LedgerError {
-        error.needed(|by| by.page = self.page())
+        error.needed(|by| by.page = self.number())
     }
 }
 

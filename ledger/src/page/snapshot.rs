@@ -12,7 +12,7 @@ use permazen_kv::{
 
 use super::pinned_page::PinnedPage;
 use super::shared::Shared;
-use super::value::ValueReader as PartReader;
+use super::value::ValueReader;
 use super::whole_value::{ValueLocation, reference};
 use crate::digest::Digest;
 use crate::error::Result;
@@ -125,14 +125,14 @@ impl PageSnapshot {
     /// If a node cannot be loaded, or is damaged. Reading is
     /// [`LedgerError::NeedsFetch`](crate::LedgerError::NeedsFetch) where a part of the value is
     /// absent.
-    pub fn read_value(&self, key: &[u8]) -> Result<Option<PartReader>> {
+    pub fn read_value(&self, key: &[u8]) -> Result<Option<ValueReader>> {
         let Some((leaf, at)) = self.find(key)? else { return Ok(None) };
         let (page, payload) = (Arc::clone(&self.page), leaf.payload(at));
         if payload.flags & REFERENCE == 0 {
-            return Ok(Some(PartReader::inline(page, payload.bytes)));
+            return Ok(Some(ValueReader::inline(page, payload.bytes)));
         }
         let location = ValueLocation::new(&self.commit, payload.flags, key);
-        Ok(Some(PartReader::long(page, reference(payload)?, location)))
+        Ok(Some(ValueReader::long(page, reference(payload)?, location)))
     }
 
     /// The value of an entry.
@@ -202,13 +202,13 @@ pub(crate) struct EntryCursor {
 
 impl EntryCursor {
     /// Descends to the entry at the cursor. Returns `false` at the end of the span.
-    pub(super) fn enter(&mut self) -> Result<bool> {
+    pub(super) fn descend(&mut self) -> Result<bool> {
         self.cursor.enter_leaf()?;
-        Ok(self.cursor.item().is_some_and(|(key, _)| self.has(key)))
+        Ok(self.cursor.item().is_some_and(|(key, _)| self.is_before_end(key)))
     }
 
     /// Whether a key is before the end.
-    fn has(&self, key: SplitKey<'_>) -> bool {
+    fn is_before_end(&self, key: SplitKey<'_>) -> bool {
         self.end.as_ref().is_none_or(|end| match self.direction {
             Direction::Forward => key.cmp_key(end).is_lt(),
             Direction::Reverse => key.cmp_key(end).is_ge(),
@@ -224,7 +224,7 @@ struct Pairs<'a> {
 impl<'a> Pairs<'a> {
     fn pair(&mut self) -> Result<Option<Pair<'a>>> {
         let Some(range) = &mut self.range else { return Ok(None) };
-        if !range.enter()? {
+        if !range.descend()? {
             self.range = None;
             return Ok(None);
         }
@@ -269,7 +269,7 @@ impl KvRead for PageSnapshot {
         span.check()?;
         let mut range = self.cursor(span, direction)?;
         let mut key = Vec::new();
-        while range.enter()? {
+        while range.descend()? {
             let Some((leaf, first)) = range.cursor.position() else { break };
             let SplitKey { prefix, .. } = leaf.key(first);
             // If the last item of the leaf is before the end, all of them are.
@@ -277,12 +277,12 @@ impl KvRead for PageSnapshot {
                 Direction::Forward => leaf.len() - 1,
                 Direction::Reverse => 0,
             };
-            let has_all = range.has(leaf.key(last));
+            let has_all = range.is_before_end(leaf.key(last));
             key.clear();
             key.extend_from_slice(prefix);
             let mut visit = |item: NodeItem<'_>| -> KvResult<ControlFlow<()>> {
                 let rest = item.rest();
-                if !has_all && !range.has(SplitKey { prefix, rest }) {
+                if !has_all && !range.is_before_end(SplitKey { prefix, rest }) {
                     return Ok(ControlFlow::Break(()));
                 }
                 key.truncate(prefix.len());

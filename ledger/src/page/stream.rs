@@ -150,7 +150,7 @@ impl Drop for StreamGuard {
         let open = &self.page.open;
         // In a child of a fork, the value belongs to the parent.
         if !open.process.is_forked() {
-            open.process.streams.give_up(open.rows.page, self.number);
+            open.process.streams.give_up(open.rows.number, self.number);
         }
     }
 }
@@ -220,7 +220,7 @@ impl Page {
         let page = Arc::clone(&self.shared);
         page.check_not_forked()?;
         mark()?;
-        let number = page.open.process.streams.begin(page.open.rows.page);
+        let number = page.open.process.streams.begin(page.open.rows.number);
         Ok(ValueWriter {
             splitter: Splitter::new(&page.secret),
             guard: Arc::new(StreamGuard { page: Arc::clone(&page), number }),
@@ -254,7 +254,7 @@ impl ValueWriter {
             Some(value) => StreamedContent::Short(value.to_vec()),
             None => self.content()?,
         };
-        let (process, page) = (&self.page.open.process, self.page.open.rows.page);
+        let (process, page) = (&self.page.open.process, self.page.open.rows.number);
         let held = process.streams.written(page, self.guard.number, content);
         let mut bytes = [0; 40];
         bytes[..16].copy_from_slice(&mark()?);
@@ -328,7 +328,7 @@ impl ValueWriter {
                 self.sent = Some(Sent { pieces, thread });
                 Ok(())
             }
-            // The system gives no thread, so this one stores the pieces itself.
+            // No thread can be started, so this one stores the pieces itself.
             Err(_) => {
                 self.is_broken = true;
                 let result = self.page.store_when_free(self.guard.number, stored, &pieces);
@@ -415,7 +415,7 @@ impl Shared {
         open.rows.check_exists(&tx)?;
         let stream = match stored.stream {
             None => {
-                let process = open.process.sign(&mut tx)?;
+                let process = open.process.ensure_lease(&mut tx)?;
                 let stream = StreamId { process, number };
                 open.rows.put_stream(&mut tx, &stream, StreamState::Open)?;
                 stream
@@ -446,7 +446,7 @@ impl Shared {
 }
 
 fn wrong_len(declared: u64, found: &str) -> LedgerError {
-    let what = format!("a value of {declared} bytes was announced, and {found} came");
+    let what = format!("a value was declared with {declared} bytes, and {found} were written");
     LedgerError::InvalidArgument(what)
 }
 
@@ -499,11 +499,11 @@ impl Shared {
         if !self.open.process.is_forked() {
             return Ok(());
         }
-        Err(KvError::Forked { store: format!("page {}", self.page()).into() }.into())
+        Err(KvError::Forked { store: format!("page {}", self.number()).into() }.into())
     }
 
     fn value_gone(&self) -> LedgerError {
-        LedgerError::ValueGone { page: self.page() }
+        LedgerError::ValueGone { page: self.number() }
     }
 
     /// The value that these bytes refer to, and its priority. `None` if they are no reference.
@@ -518,11 +518,11 @@ impl Shared {
             return Err(LedgerError::InvalidArgument(what.to_owned()));
         };
         if *name != self.name() {
-            return Err(LedgerError::WrongPage { page: self.open.rows.page });
+            return Err(LedgerError::WrongPage { page: self.open.rows.number });
         }
         let number = reference[16..].iter().fold(0, |sum, byte| sum << 8 | u64::from(*byte));
         let priority = if number & LAZY_BIT == 0 { Priority::Eager } else { Priority::Lazy };
-        let found = self.open.process.streams.get(self.open.rows.page, number & !LAZY_BIT);
+        let found = self.open.process.streams.get(self.open.rows.number, number & !LAZY_BIT);
         found.map(|found| Some((found, priority))).ok_or_else(|| self.value_gone())
     }
 

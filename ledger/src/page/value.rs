@@ -8,7 +8,7 @@ use bytes::Bytes;
 
 use super::pinned_page::PinnedPage;
 use super::whole_value::ValueLocation;
-use crate::value::read::ValueReader as Chunks;
+use crate::value::read::ChunkReader;
 use crate::value::reference::Reference;
 
 /// Reads a value from any position, and holds one chunk of at most 64 KiB of it.
@@ -24,7 +24,7 @@ pub struct ValueReader {
     /// A part of the value, and where it begins.
     part: (u64, Bytes),
     /// The reader of the following chunks.
-    chunks: Option<Chunks<Arc<PinnedPage>>>,
+    chunks: Option<ChunkReader<Arc<PinnedPage>>>,
 }
 
 impl fmt::Debug for ValueReader {
@@ -66,7 +66,7 @@ impl ValueReader {
         let end = self.part.0 + self.part.1.len() as u64;
         let mut chunks = match self.chunks.take() {
             Some(chunks) if end == self.position => chunks,
-            _ => Chunks::new(Arc::clone(&self.page), value, self.position)?,
+            _ => ChunkReader::new(Arc::clone(&self.page), value, self.position)?,
         };
         self.part = (self.position, chunks.next()?.unwrap_or_default());
         self.chunks = Some(chunks);

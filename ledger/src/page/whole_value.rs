@@ -9,7 +9,7 @@ use crate::error::{LedgerError, Result};
 use crate::ids::CommitId;
 use crate::node::items::{LAZY, Payload, REFERENCE};
 use crate::rows::statuses::Remote;
-use crate::value::read::{PieceStore, ValueReader};
+use crate::value::read::{ChunkReader, PieceStore};
 use crate::value::reference::Reference;
 
 /// The whole value of a payload.
@@ -21,7 +21,7 @@ fn value<'n, P: PieceStore>(pieces: &P, shared: &Shared, payload: Payload<'n>) -
     let reference = reference(payload)?;
     shared.check_whole(reference.len)?;
     let mut value = Vec::new();
-    let mut reader = ValueReader::new(pieces, &reference, 0)?;
+    let mut reader = ChunkReader::new(pieces, &reference, 0)?;
     while let Some(bytes) = reader.next()? {
         shared.append(&mut value, &bytes, reference.len)?;
     }
@@ -77,7 +77,7 @@ impl Shared {
     /// # Errors
     /// [`LedgerError::WholeValueTooLong`] if this many bytes are over the limit for whole values.
     pub(super) fn check_whole(&self, len: u64) -> Result<()> {
-        match self.cache.longest_whole {
+        match self.longest_whole {
             max if len > max => Err(self.too_long(len, max)),
             _ => Ok(()),
         }
@@ -85,7 +85,7 @@ impl Shared {
 
     /// The error about a value over the limit. [`absent`](Shared::absent) adds where it lies.
     fn too_long(&self, len: u64, max: u64) -> LedgerError {
-        let (page, commit, key) = (self.page(), CommitId::FIRST, Box::default());
+        let (page, commit, key) = (self.number(), CommitId::FIRST, Box::default());
         LedgerError::WholeValueTooLong { page, commit, key, len, max }
     }
 
@@ -129,7 +129,7 @@ impl Shared {
         }
         match self.is_attached() {
             Ok(true) => LedgerError::NeedsFetch {
-                page: self.open.rows.page,
+                page: self.open.rows.number,
                 commit: *commit,
                 key: key.clone(),
                 len: value.len,

@@ -202,7 +202,7 @@ impl Shared {
     /// A commit of a change, with the author and message of this thread.
     pub(crate) fn change(&self, base: &BranchState, root: Digest) -> Result<Commit> {
         let AuthorAndMessage { author, message } = author_and_message(&self.name());
-        let last = |what| LedgerError::LastCommit { page: self.page(), commit: base.head, what };
+        let last = |what| LedgerError::LastCommit { page: self.number(), commit: base.head, what };
         let time = self.open.process.time_after(base.time);
         Ok(Commit {
             time: time.ok_or_else(|| last("time"))?,
@@ -221,7 +221,7 @@ impl Shared {
 
     /// The generation of a commit on one with this generation.
     pub(crate) fn generation_after(&self, generation: u64, base: &CommitId) -> Result<u64> {
-        let (page, commit, what) = (self.page(), *base, "generation");
+        let (page, commit, what) = (self.number(), *base, "generation");
         match generation + 1 {
             next if next < GENERATIONS => Ok(next),
             _ => Err(LedgerError::LastCommit { page, commit, what }),

@@ -7,7 +7,7 @@ use std::time::Duration;
 use super::resolver::Resolver;
 use crate::error::{LedgerError, Result};
 use crate::ids::PageId;
-use crate::merge::merger::{LastOneWins, Merger};
+use crate::merge::merger::{LastWriterWins, Merger};
 
 /// How the heads of a branch are merged automatically.
 ///
@@ -24,7 +24,7 @@ pub enum MergePolicy {
     None,
     /// The newer head wins where both sides have changed an entry in different ways.
     #[default]
-    LastOneWins,
+    LastWriterWins,
     /// The [`Merger`] of the factory decides.
     Merger,
     /// If no entry was changed by both sides in different ways, both sides' changes are taken.
@@ -52,9 +52,9 @@ pub struct TimeLimit {
 }
 
 impl Default for TimeLimit {
-    /// 30 seconds, then the last one wins.
+    /// 30 seconds, then the last writer wins.
     fn default() -> Self {
-        TimeLimit { limit: Some(Duration::from_secs(30)), fallback: Fallback::LastOneWins }
+        TimeLimit { limit: Some(Duration::from_secs(30)), fallback: Fallback::LastWriterWins }
     }
 }
 
@@ -65,8 +65,8 @@ impl Default for TimeLimit {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Fallback {
-    /// It is made as with [`MergePolicy::LastOneWins`].
-    LastOneWins,
+    /// It is made as with [`MergePolicy::LastWriterWins`].
+    LastWriterWins,
     /// The heads stay, and the resolver is asked again later.
     Nothing,
 }
@@ -100,7 +100,7 @@ pub trait MergeFactory: Send + Sync {
     /// and finishes the merge. With [`MergePolicy::Merger`], it also decides conflicts.
     fn merger(&self, ledger: &str, page: &PageId) -> Box<dyn Merger> {
         let _ = (ledger, page);
-        Box::new(LastOneWins)
+        Box::new(LastWriterWins)
     }
 }
 
@@ -121,7 +121,7 @@ struct State {
 #[derive(Clone)]
 pub(super) struct Factory {
     pub(super) number: u64,
-    pub(super) says: Arc<dyn MergeFactory>,
+    pub(super) factory: Arc<dyn MergeFactory>,
 }
 
 impl fmt::Debug for Factories {
@@ -146,11 +146,11 @@ impl Factories {
     }
 
     /// Adds one. Returns its number, and whether it is used from now on.
-    pub(super) fn add(&self, says: Arc<dyn MergeFactory>) -> (u64, bool) {
+    pub(super) fn add(&self, factory: Arc<dyn MergeFactory>) -> (u64, bool) {
         let mut state = self.lock();
         let number = state.next;
         state.next += 1;
-        state.factories.push(Factory { number, says });
+        state.factories.push(Factory { number, factory });
         (number, state.factories.len() == 1)
     }
 

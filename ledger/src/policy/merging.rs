@@ -20,7 +20,7 @@ use crate::page::shared::Shared;
 const ATTEMPTS: usize = 100;
 
 /// How often [`PageMerging::wait`] polls the host for merges of other processes.
-const LOOK: Duration = Duration::from_millis(100);
+const POLL_INTERVAL: Duration = Duration::from_millis(100);
 
 /// Why heads are read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -38,11 +38,11 @@ pub(crate) enum Trigger {
 #[non_exhaustive]
 pub enum MergeWait {
     /// Every branch had one head.
-    NoConflicts,
+    NothingToMerge,
     /// Every branch has one head again.
     Resolved,
     /// The time was over first.
-    TimeOver,
+    TimedOut,
 }
 
 /// Merges the heads of a page: one for all of its handles.
@@ -56,7 +56,7 @@ pub(crate) struct PageMerging {
     running: Arc<Running>,
     state: Arc<MergingState>,
     /// No thread is started.
-    by_hand: bool,
+    is_manual: bool,
 }
 
 /// The state that the thread waits on. It does not keep the page open.
@@ -148,7 +148,7 @@ impl PageMerging {
         shared: Arc<Shared>,
         (ledger, page): (&str, PageId),
         factories: Arc<Factories>,
-        by_hand: bool,
+        is_manual: bool,
     ) -> Self {
         PageMerging {
             shared,
@@ -158,7 +158,7 @@ impl PageMerging {
             rules: Mutex::default(),
             running: Arc::default(),
             state: Arc::default(),
-            by_hand,
+            is_manual,
         }
     }
 
@@ -206,7 +206,7 @@ impl PageMerging {
         }
         let (ledger, page) = (&self.ledger, self.page);
         let reason = format!("the factory has panicked when it was asked for page {ledger} {page}");
-        Err(LedgerError::Resolver { page: self.shared.page(), commits: Vec::new(), reason })
+        Err(LedgerError::Resolver { page: self.shared.number(), commits: Vec::new(), reason })
     }
 
     /// How to merge. `None` if heads are not merged.
@@ -241,7 +241,7 @@ impl PageMerging {
     pub(crate) fn wake(self: &Arc<Self>, trigger: Trigger) {
         let mut state = self.state.lock();
         state.trigger = state.trigger.max(Some(trigger));
-        if self.by_hand {
+        if self.is_manual {
             return;
         }
         if state.has_thread {
@@ -268,7 +268,7 @@ impl PageMerging {
             Ok(false) | Err(LedgerError::PageGone { .. }) => return Ok(()),
             Err(error) => return Err(error),
         }
-        if !self.by_hand {
+        if !self.is_manual {
             self.wake(Trigger::Others);
             return Ok(());
         }
@@ -409,15 +409,15 @@ impl PageMerging {
             }
         }
         known.errors.wait(self.shared.open.process.now());
-        Err(LedgerError::moved(self.shared.page(), branch))
+        Err(LedgerError::moved(self.shared.number(), branch))
     }
 
     /// The heads of a branch, the oldest first, and the version of the keep set.
     fn heads(&self, branch: &str) -> Result<(Vec<CommitId>, u64)> {
-        let (rows, host) = (&self.shared.open.rows, self.shared.read()?);
-        let heads = rows.heads(&host, branch)?;
+        let (rows, tx) = (&self.shared.open.rows, self.shared.read()?);
+        let heads = rows.heads(&tx, branch)?;
         // A damaged version must not stop merges, which do not need it.
-        let keep_version = match rows.keep_version(&host) {
+        let keep_version = match rows.keep_version(&tx) {
             Err(error) if error.is_unreadable() => 0,
             keep_version => keep_version?,
         };
@@ -439,17 +439,17 @@ impl PageMerging {
     pub(crate) fn wait(&self, timeout: Duration) -> Result<MergeWait> {
         let begun = Instant::now();
         if !self.is_unfinished()? {
-            return Ok(MergeWait::NoConflicts);
+            return Ok(MergeWait::NothingToMerge);
         }
         loop {
             let left = timeout.saturating_sub(begun.elapsed());
             let state = self.state.lock();
-            drop(self.state.news.wait_timeout(state, left.min(LOOK)));
+            drop(self.state.news.wait_timeout(state, left.min(POLL_INTERVAL)));
             if !self.is_unfinished()? {
                 return Ok(MergeWait::Resolved);
             }
             if begun.elapsed() >= timeout {
-                return Ok(MergeWait::TimeOver);
+                return Ok(MergeWait::TimedOut);
             }
         }
     }

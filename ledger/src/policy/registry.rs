@@ -13,7 +13,7 @@ use crate::page::shared::Shared;
 pub(crate) struct Merges {
     factories: Arc<Factories>,
     pages: Mutex<Vec<Weak<PageMerging>>>,
-    by_hand: bool,
+    is_manual: bool,
 }
 
 impl fmt::Debug for Merges {
@@ -23,14 +23,14 @@ impl fmt::Debug for Merges {
 }
 
 impl Merges {
-    pub(crate) fn new(by_hand: bool) -> Self {
-        Merges { factories: Arc::default(), pages: Mutex::default(), by_hand }
+    pub(crate) fn new(is_manual: bool) -> Self {
+        Merges { factories: Arc::default(), pages: Mutex::default(), is_manual }
     }
 
     /// Merges the heads of a page as long as it is open.
     pub(crate) fn add(&self, shared: &Arc<Shared>, page: (&str, PageId)) -> Arc<PageMerging> {
         let (shared, factories) = (Arc::clone(shared), Arc::clone(&self.factories));
-        let merging = Arc::new(PageMerging::new(shared, page, factories, self.by_hand));
+        let merging = Arc::new(PageMerging::new(shared, page, factories, self.is_manual));
         let mut pages = self.pages.lock().unwrap_or_else(PoisonError::into_inner);
         pages.retain(|page| page.strong_count() > 0);
         pages.push(Arc::downgrade(&merging));

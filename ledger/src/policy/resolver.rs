@@ -24,8 +24,8 @@ use crate::tree::three_way::ThreeWayDiff;
 ///
 /// It must be deterministic, or copies of a page that merge the same heads differ.
 pub trait Resolver: Send + Sync {
-    /// Decides about one merge. `left` is the newer head, and the merge begins with its content;
-    /// `right` is the older head, and `common` the base. The merge is made when
+    /// Decides about one merge. `newer` is the content of the newer head, with which the merge
+    /// begins, `older` that of the older head, and `common` the base. The merge is made when
     /// [`done`](MergeResult::done) was called on `result` or on a clone of it, here or later.
     ///
     /// Called on a thread of its own, one call at a time for each page, without any lock and
@@ -36,8 +36,8 @@ pub trait Resolver: Send + Sync {
     /// heads stay as they are. The merge is tried again later with another resolver of the factory.
     fn resolve(
         &self,
-        left: &PageSnapshot,
-        right: &PageSnapshot,
+        newer: &PageSnapshot,
+        older: &PageSnapshot,
         common: &PageSnapshot,
         result: &MergeResult,
     ) -> Result<()>;
@@ -45,7 +45,7 @@ pub trait Resolver: Send + Sync {
 
 /// A merge that a [`Resolver`] decides about. Clones are the same merge.
 ///
-/// Keys that are not [set](MergeResult::set) stay as they are on the left.
+/// Keys that are not [set](MergeResult::set) stay as they are on the newer side.
 #[derive(Clone)]
 pub struct MergeResult {
     merge: Arc<OpenMerge>,
@@ -57,8 +57,8 @@ pub struct MergeResult {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Merged<'a> {
-    /// The value of the right side, which must have the key.
-    Right,
+    /// The value of the older side, which must have the key.
+    Older,
     /// This value: bytes, or a reference to a value that was written in parts
     /// ([`ValueRef::as_bytes`](crate::ValueRef::as_bytes)). It is eager, unless the reference is
     /// [lazy](crate::ValueRef::lazy).
@@ -89,13 +89,13 @@ struct State {
 #[derive(Debug, Clone, Default)]
 pub(super) struct Decisions {
     pub(super) keys: BTreeMap<Vec<u8>, Decision>,
-    /// Changes that only the right side has made are taken too.
+    /// Changes that only the older side has made are taken too.
     pub(super) rest: bool,
 }
 
 #[derive(Debug, Clone)]
 pub(super) enum Decision {
-    Right,
+    Older,
     New(Vec<u8>, Priority),
     Delete,
 }
@@ -106,7 +106,7 @@ pub(super) enum End {
     Done,
     /// An invalid call.
     Misused(String),
-    TimeOver,
+    TimedOut,
     /// The policy of the page has changed.
     Cancelled,
     /// The resolver has failed, or given up.
@@ -117,8 +117,8 @@ impl End {
     pub(super) fn reason(&self) -> String {
         match self {
             End::Done => "it is done".to_owned(),
-            End::Misused(what) => format!("a call could not be: {what}"),
-            End::TimeOver => "its time is over".to_owned(),
+            End::Misused(what) => format!("a call was invalid: {what}"),
+            End::TimedOut => "its time limit has passed".to_owned(),
             End::Cancelled => "the policy of the page has changed".to_owned(),
             End::Failed(why) => why.clone(),
         }
@@ -162,7 +162,7 @@ impl OpenMerge {
                 waited.unwrap_or_else(PoisonError::into_inner).0
             }
         };
-        let end = state.end.get_or_insert(End::TimeOver).clone();
+        let end = state.end.get_or_insert(End::TimedOut).clone();
         (end, std::mem::take(&mut state.decisions))
     }
 
@@ -170,7 +170,7 @@ impl OpenMerge {
         match &state.end {
             None => Ok(()),
             Some(end) => Err(LedgerError::MergeEnded {
-                page: self.shared.page(),
+                page: self.shared.number(),
                 commits: self.versions.commits(),
                 reason: end.reason(),
             }),
@@ -202,8 +202,8 @@ impl fmt::Debug for MergeResult {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let versions = &self.merge.versions;
         f.debug_struct("MergeResult")
-            .field("left", &versions.newer.commit)
-            .field("right", &versions.older.commit)
+            .field("newer", &versions.newer.commit)
+            .field("older", &versions.older.commit)
             .finish_non_exhaustive()
     }
 }
@@ -245,7 +245,7 @@ impl MergeResult {
     /// a side has changed.
     ///
     /// # Errors
-    /// [`LedgerError::InvalidArgument`] for [`Merged::Right`] if the right side does not have the
+    /// [`LedgerError::InvalidArgument`] for [`Merged::Older`] if the older side does not have the
     /// key, [`LedgerError::KeyTooLong`], and the errors of a commit about a reference:
     /// [`LedgerError::WrongPage`], [`LedgerError::ValueGone`]. These end the merge: the heads stay
     /// as they are, and it is tried again later. [`LedgerError::MergeEnded`] if the merge has
@@ -265,14 +265,14 @@ impl MergeResult {
             Merged::New(value) => merge.new_value(value, Priority::Eager)?,
             Merged::NewLazy(value) => merge.new_value(value, Priority::Lazy)?,
             Merged::Delete => Decision::Delete,
-            Merged::Right => {
-                let right = root(&*merge.shared, &merge.versions.older.root)?;
-                if find(&*merge.shared, &right, key)?.is_none() {
+            Merged::Older => {
+                let older = root(&*merge.shared, &merge.versions.older.root)?;
+                if find(&*merge.shared, &older, key)?.is_none() {
                     let key = permazen_kv::Hex(&key[..key.len().min(32)]);
-                    let what = format!("the right side of the merge has no key {key}");
+                    let what = format!("the older side of the merge has no key {key}");
                     return Err(merge.misused(LedgerError::InvalidArgument(what)));
                 }
-                Decision::Right
+                Decision::Older
             }
         };
         let mut state = merge.lock();
@@ -281,7 +281,7 @@ impl MergeResult {
         Ok(())
     }
 
-    /// Takes all changes of the right side that are no conflicts, including removed entries, except
+    /// Takes all changes of the older side that are no conflicts, including removed entries, except
     /// for keys that were or will be [set](MergeResult::set).
     ///
     /// # Errors

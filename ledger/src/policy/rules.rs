@@ -10,7 +10,7 @@ use super::factory::{Factory, MergePolicy, TimeLimit};
 use super::resolver::Resolver;
 use crate::error::{LedgerError, Result};
 use crate::ids::PageId;
-use crate::merge::merger::{Conflict, KeyClass, LastOneWins, Merger, Resolution};
+use crate::merge::merger::{Conflict, KeyClass, LastWriterWins, Merger, Resolution};
 use crate::merge::sides::MergeSides;
 
 /// The merge rules of a page.
@@ -41,12 +41,12 @@ impl Rules {
     }
 
     fn said(factory: Factory, ledger: &Arc<str>, page: PageId) -> Self {
-        let policy = factory.says.policy(ledger, &page);
+        let policy = factory.factory.policy(ledger, &page);
         let resolver = match policy.has_resolver() {
-            true => factory.says.resolver(ledger, &page).ok(),
+            true => factory.factory.resolver(ledger, &page).ok(),
             false => None,
         };
-        let time_limit = factory.says.time_limit(ledger, &page);
+        let time_limit = factory.factory.time_limit(ledger, &page);
         let (ledger, resolver) = (Arc::clone(ledger), Arc::new(Mutex::new(resolver)));
         Rules { factory: Some(factory), policy, time_limit, resolver, ledger, page }
     }
@@ -75,7 +75,7 @@ impl Rules {
             (Some(resolver), _) => Ok(resolver),
             (None, Some(factory)) => {
                 // Called without the lock, because it is code of the program.
-                let new = factory.says.resolver(&self.ledger, &self.page)?;
+                let new = factory.factory.resolver(&self.ledger, &self.page)?;
                 *self.slot() = Some(Arc::clone(&new));
                 Ok(new)
             }
@@ -96,14 +96,14 @@ impl Rules {
     /// A merger of the factory.
     pub(super) fn merger(&self) -> Box<dyn Merger> {
         match &self.factory {
-            Some(factory) => factory.says.merger(&self.ledger, &self.page),
-            None => Box::new(LastOneWins),
+            Some(factory) => factory.factory.merger(&self.ledger, &self.page),
+            None => Box::new(LastWriterWins),
         }
     }
 
     /// The merger of the factory for key classes and derived entries, but the newer side wins
     /// conflicts.
-    pub(super) fn last_one_wins(&self) -> Box<dyn Merger> {
+    pub(super) fn last_writer_wins(&self) -> Box<dyn Merger> {
         Box::new(NewerWins(self.merger()))
     }
 }

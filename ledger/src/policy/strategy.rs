@@ -138,7 +138,7 @@ impl Strategy for ByPolicy<'_> {
             Ok(content) => content,
             Err(_) => {
                 self.resolver_failed = true;
-                let (page, commits) = (shared.page(), versions.commits());
+                let (page, commits) = (shared.number(), versions.commits());
                 let reason = "the merger has panicked".to_owned();
                 Err(LedgerError::Resolver { page, commits, reason })
             }
@@ -149,10 +149,10 @@ impl Strategy for ByPolicy<'_> {
 impl ByPolicy<'_> {
     fn by_rules(&mut self, shared: &Arc<Shared>, versions: &ThreeVersions) -> Result<Draft> {
         match self.rules.policy {
-            MergePolicy::None | MergePolicy::LastOneWins => self.last_one_wins(shared, versions),
+            MergePolicy::None | MergePolicy::LastWriterWins => self.last_writer_wins(shared, versions),
             MergePolicy::Merger => ByMerger(&mut *self.rules.merger()).content(shared, versions),
             MergePolicy::AutomaticWithFallback if !self.has_conflict(shared, versions)? => {
-                self.last_one_wins(shared, versions)
+                self.last_writer_wins(shared, versions)
             }
             MergePolicy::AutomaticWithFallback | MergePolicy::Custom => {
                 self.resolve(shared, versions)
@@ -160,8 +160,8 @@ impl ByPolicy<'_> {
         }
     }
 
-    fn last_one_wins(&self, shared: &Arc<Shared>, versions: &ThreeVersions) -> Result<Draft> {
-        ByMerger(&mut *self.rules.last_one_wins()).content(shared, versions)
+    fn last_writer_wins(&self, shared: &Arc<Shared>, versions: &ThreeVersions) -> Result<Draft> {
+        ByMerger(&mut *self.rules.last_writer_wins()).content(shared, versions)
     }
 
     fn has_conflict(&self, shared: &Arc<Shared>, versions: &ThreeVersions) -> Result<bool> {
@@ -176,7 +176,7 @@ impl ByPolicy<'_> {
     }
 
     fn resolve(&mut self, shared: &Arc<Shared>, versions: &ThreeVersions) -> Result<Draft> {
-        let (page, commits) = (shared.page(), versions.commits());
+        let (page, commits) = (shared.number(), versions.commits());
         let resolver = self.rules.resolver().map_err(|error| error.of_merge(page, &commits))?;
         // A merger that refuses the merge is asked before a person is.
         self.rules.merger().begin(&MergeSides::new(shared, versions))?;
@@ -186,7 +186,7 @@ impl ByPolicy<'_> {
         let snapshot = |version: &Version| {
             PageSnapshot::new(Arc::clone(shared), version.pin.clone(), &version.root)
         };
-        let (left, right) = (snapshot(&versions.newer)?, snapshot(&versions.older)?);
+        let (newer, older) = (snapshot(&versions.newer)?, snapshot(&versions.older)?);
         let (common, result) = (snapshot(&versions.base)?, merge.result());
         let limit = self.rules.time_limit.limit;
         match self.running.begin(&merge, limit, self.changes) {
@@ -196,13 +196,13 @@ impl ByPolicy<'_> {
         }
         let running = Arc::clone(self.running);
         let call = move || {
-            let call = || resolver.resolve(&left, &right, &common, &result);
+            let call = || resolver.resolve(&newer, &older, &common, &result);
             match catch_unwind(AssertUnwindSafe(call)) {
                 Ok(Ok(())) => {}
                 Ok(Err(error)) => result.fail(format!("the resolver has failed: {error}")),
                 Err(_) => result.fail("the resolver has panicked".to_owned()),
             }
-            drop((left, right, common, result, resolver));
+            drop((newer, older, common, result, resolver));
             running.end();
         };
         let named = thread::Builder::new().name("permazen-ledger-resolver".to_owned());
@@ -212,10 +212,10 @@ impl ByPolicy<'_> {
             return Err(LedgerError::Thread(error.to_string()));
         }
         let (end, decisions) = merge.wait(limit);
-        self.running.decided(end == End::TimeOver);
+        self.running.decided(end == End::TimedOut);
         match end {
             End::Done => self.decided(shared, versions, decisions),
-            End::TimeOver => self.fall_back(shared, versions),
+            End::TimedOut => self.fall_back(shared, versions),
             End::Misused(what) => Err(LedgerError::InvalidArgument(what)),
             End::Cancelled => Err(self.cancelled(page, commits)),
             End::Failed(reason) => {
@@ -232,10 +232,10 @@ impl ByPolicy<'_> {
 
     fn fall_back(&self, shared: &Arc<Shared>, versions: &ThreeVersions) -> Result<Draft> {
         match self.rules.time_limit.fallback {
-            Fallback::LastOneWins => self.last_one_wins(shared, versions),
+            Fallback::LastWriterWins => self.last_writer_wins(shared, versions),
             Fallback::Nothing => {
                 let reason = "the resolver has not decided in time".to_owned();
-                let (page, commits) = (shared.page(), versions.commits());
+                let (page, commits) = (shared.number(), versions.commits());
                 Err(LedgerError::Resolver { page, commits, reason })
             }
         }
@@ -261,10 +261,10 @@ impl ByPolicy<'_> {
             }
             let outcome = match (keys.remove(&found.key), changed(&found, merger.class(&found.key)))
             {
-                (Some(Decision::Right), _) => Outcome::Stored(found.ours),
+                (Some(Decision::Older), _) => Outcome::Stored(found.older),
                 (Some(decision), _) => unchanged(decision),
                 (None, Changed::Sum(sum)) => Outcome::sum(sum, &found),
-                (None, Changed::Older) if rest => Outcome::Stored(found.ours),
+                (None, Changed::Older) if rest => Outcome::Stored(found.older),
                 (None, _) => Outcome::Newer,
             };
             content.set(found.key, outcome)?;
@@ -279,7 +279,7 @@ impl ByPolicy<'_> {
 /// The outcome of a decision about an entry that is the same on both sides.
 fn unchanged(decision: Decision) -> Outcome {
     match decision {
-        Decision::Right => Outcome::Newer,
+        Decision::Older => Outcome::Newer,
         Decision::New(value, priority) => Outcome::New(value, priority),
         Decision::Delete => Outcome::Stored(None),
     }

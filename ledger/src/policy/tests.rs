@@ -17,7 +17,7 @@ use crate::commit::encoding::{Commit, Origin};
 use crate::commit::time::CommitTime;
 use crate::digest::{Digest, Kind};
 use crate::error::{LedgerError, Result};
-use crate::merge::merger::{LastOneWins, Merger};
+use crate::merge::merger::{LastWriterWins, Merger};
 use crate::merge::sides::MergeSides;
 use crate::merge::strategy::{ThreeVersions, Version};
 use crate::node::view::Node;
@@ -95,7 +95,7 @@ fn another_policy_does_not_wait_for_the_errors_of_the_former_one() {
     let (repository, page) = page();
     diverge(&page);
     let first = repository.add_merge_factory(Arc::new(Policy(MergePolicy::Custom)));
-    let _then = repository.add_merge_factory(Arc::new(Policy(MergePolicy::LastOneWins)));
+    let _then = repository.add_merge_factory(Arc::new(Policy(MergePolicy::LastWriterWins)));
     let again = page.merging.merge_branches(Trigger::Own).unwrap();
     assert!(again.is_some());
     // The clock stands still, so it waits.
@@ -149,7 +149,7 @@ fn merges_for_which_something_is_missing_are_not_waited_for() {
             page.create_branch(&side, &merges[at]).unwrap();
             put(&page.database(&mine).unwrap(), &mine);
             put(&page.database(&side).unwrap(), &side);
-            page.merge(&mine, &page.head(&side).unwrap(), &mut LastOneWins).unwrap()
+            page.merge(&mine, &page.head(&side).unwrap(), &mut LastWriterWins).unwrap()
         })
         .collect();
     page.reset(MAIN, &tops[0]).unwrap();
@@ -201,7 +201,7 @@ fn a_resolver_that_does_not_come_back_is_waited_for_once() {
     let version = Version { commit: CommitId::FIRST, root, pin };
     let [base, older, newer] = [(); 3].map(|()| version.clone());
     let versions = ThreeVersions { base, older, newer };
-    let merger = Box::new(|| Box::new(LastOneWins) as Box<dyn Merger>);
+    let merger = Box::new(|| Box::new(LastWriterWins) as Box<dyn Merger>);
     let merge = OpenMerge::new(Arc::clone(&page.shared), versions, merger);
     let running = Running::default();
     assert_eq!(running.begin(&merge, None, 0), CallStart::Called);

@@ -26,7 +26,7 @@ const LONGEST: Duration = Duration::from_secs(2 * 60 * 60);
 
 /// How long a lease must be seen as ended before its process counts as dead. The clock may have
 /// jumped, or all processes may have slept: then they renew their leases within this time.
-const BELIEVED: Duration = Duration::from_secs(60);
+const CONFIRMED_AFTER: Duration = Duration::from_secs(60);
 
 /// A clock that is set back by no more than this still gives later times to later commits.
 const SET_BACK: Duration = Duration::from_secs(24 * 60 * 60);
@@ -128,7 +128,7 @@ impl Process {
     /// The ID of the process, for a transaction that writes a row with it. Writes the lease if
     /// there is none. If another process has taken the lease, because it was not renewed, this
     /// process gets a new ID.
-    pub(crate) fn sign(&self, tx: &mut dyn KvWrite) -> Result<ProcessId> {
+    pub(crate) fn ensure_lease(&self, tx: &mut dyn KvWrite) -> Result<ProcessId> {
         let now = self.now();
         let mut state = self.lock();
         if rows::lease(tx, &state.id)?.is_some() {
@@ -138,15 +138,15 @@ impl Process {
             state.id = ProcessId(random()?);
         }
         rows::put_lease(tx, &state.id, now.saturating_add(len(LEASE)))?;
-        // If the transaction fails, the lease is missing, and the next `sign` writes one, under a
+        // If the transaction fails, the lease is missing, and the next `ensure_lease` writes one, under a
         // new ID.
         state.leased = Some(now);
         Ok(state.id)
     }
 
     /// Whether the process has its lease.
-    pub(crate) fn is_signed(&self, host: &dyn KvRead) -> Result<bool> {
-        Ok(rows::lease(host, &self.id())?.is_some())
+    pub(crate) fn has_lease(&self, tx: &dyn KvRead) -> Result<bool> {
+        Ok(rows::lease(tx, &self.id())?.is_some())
     }
 
     pub(crate) fn id(&self) -> ProcessId {
@@ -167,7 +167,7 @@ impl Process {
             _ => return Ok(()),
         };
         let mut tx = host.begin(&TxOptions::writing().with_wait(WAIT))?;
-        // If another process has removed the row, the pins are gone. The next `sign` takes a new
+        // If another process has removed the row, the pins are gone. The next `ensure_lease` takes a new
         // ID.
         if rows::lease(&tx, &id)?.is_some() {
             rows::put_lease(&mut tx, &id, now.saturating_add(len(LEASE)))?;
@@ -197,11 +197,11 @@ impl Process {
     }
 
     /// Whether another process must be taken for alive.
-    pub(crate) fn lives(&self, host: &dyn KvRead, process: &ProcessId) -> Result<bool> {
+    pub(crate) fn lives(&self, tx: &dyn KvRead, process: &ProcessId) -> Result<bool> {
         if *process == self.id() {
             return Ok(true);
         }
-        Ok(match rows::lease(host, process)? {
+        Ok(match rows::lease(tx, process)? {
             Some(end) => !self.has_ended(process, end),
             None => false,
         })
@@ -213,7 +213,7 @@ impl Process {
             return true;
         }
         let patience = match end {
-            _ if end <= now => BELIEVED,
+            _ if end <= now => CONFIRMED_AFTER,
             _ if end > now.saturating_add(len(LONGEST)) => LEASE,
             _ => {
                 self.lock().doubtful.remove(process);
@@ -229,7 +229,7 @@ impl Process {
 
     /// Removes the leases that have ended. Returns `true` if some seem to have ended but do not
     /// count as ended yet.
-    pub(crate) fn take_ended(&self, host: &dyn KvDatabase) -> Result<bool> {
+    pub(crate) fn remove_ended_leases(&self, host: &dyn KvDatabase) -> Result<bool> {
         let own = self.id();
         let mut ended = rows::leases(&host.begin(&TxOptions::reading())?)?;
         ended.retain(|(process, _)| *process != own);

@@ -31,7 +31,7 @@ pub(crate) struct OpenPage {
 
 impl fmt::Debug for OpenPage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("OpenPage").field("number", &self.rows.page).finish_non_exhaustive()
+        f.debug_struct("OpenPage").field("number", &self.rows.number).finish_non_exhaustive()
     }
 }
 
@@ -129,10 +129,10 @@ impl OpenPage {
         let _writing = lock_before(&*self.host, &self.writing)?;
         self.release_unasked();
         let (is_protected, is_due) = {
-            let host = self.read()?;
+            let tx = self.read()?;
             // If another process has taken the lease, the rows of all pins must be written again.
-            let is_protected = !self.pins.have_rows() || self.process.is_signed(&host)?;
-            (is_protected, !self.due_pins(&host, &self.process.id())?.is_empty())
+            let is_protected = !self.pins.have_rows() || self.process.has_lease(&tx)?;
+            (is_protected, !self.due_pins(&tx, &self.process.id())?.is_empty())
         };
         let left = self.pins.take_dropped_rows();
         if is_protected && !is_due && left.is_empty() {
@@ -147,10 +147,10 @@ impl OpenPage {
 
     /// The pins whose rows are due. A pin of a commit that does not exist gets no row: the commit
     /// was removed, and its reader gets an error; or it is being received, and not written yet.
-    fn due_pins(&self, host: &dyn KvRead, process: &ProcessId) -> Result<Vec<PinRow>> {
+    fn due_pins(&self, tx: &dyn KvRead, process: &ProcessId) -> Result<Vec<PinRow>> {
         let mut due = Vec::new();
         for pin in self.pins.due(process, self.process.now(), || self.process.streams.number()) {
-            if self.rows.has_commit(host, &pin.commit)? {
+            if self.rows.has_commit(tx, &pin.commit)? {
                 due.push(pin);
             }
         }
@@ -165,7 +165,7 @@ impl OpenPage {
             rows.remove_pin(&mut tx, &row.process, row.number)?;
         }
         // The process may have a new ID. Then all of its pins are due.
-        let process = self.process.sign(&mut tx)?;
+        let process = self.process.ensure_lease(&mut tx)?;
         let written = self.due_pins(&tx, &process)?;
         for row in &written {
             rows.put_pin(&mut tx, row)?;
@@ -184,7 +184,7 @@ impl OpenPage {
     /// may be gone.
     pub(crate) fn explained(&self, error: LedgerError, commits: &[CommitId]) -> LedgerError {
         let error = error.needed(|by| {
-            by.page = self.rows.page;
+            by.page = self.rows.number;
             by.commits = commits.to_vec();
         });
         if !matches!(error, LedgerError::Missing { .. }) {
@@ -195,7 +195,7 @@ impl OpenPage {
             self.rows.check_exists(&tx)?;
             for commit in commits {
                 if !self.rows.has_commit(&tx, commit)? {
-                    let (page, commit) = (self.rows.page, *commit);
+                    let (page, commit) = (self.rows.number, *commit);
                     return Err(LedgerError::SnapshotExpired { page, commit });
                 }
             }

@@ -104,17 +104,17 @@ impl Counts {
     /// What is impossible in this row, if anything.
     pub(crate) fn contradiction(&self) -> Option<&'static str> {
         let Round { phase, process, new_from, reached, .. } = self.round;
-        let is_nobody = process == ProcessId::default();
+        let has_no_process = process == ProcessId::default();
         match phase {
-            _ if new_from > self.next => Some("it keeps numbers that no piece has"),
+            _ if new_from > self.next => Some("its round begins at a number that no piece has"),
             Phase::Marking | Phase::Sweeping | Phase::Clearing if self.references.are_written() => {
                 Some("a round of a page that keeps reference rows")
             }
-            Phase::Idle if !is_nobody => Some("a process without a round"),
+            Phase::Idle if !has_no_process => Some("a process without a round"),
             Phase::Idle if reached.is_some() && self.references != References::Building => {
                 Some("progress without a round")
             }
-            Phase::Marking | Phase::Sweeping | Phase::Clearing if is_nobody => {
+            Phase::Marking | Phase::Sweeping | Phase::Clearing if has_no_process => {
                 Some("a round without a process")
             }
             _ => None,
@@ -173,24 +173,24 @@ pub(super) fn u48(bytes: &[u8; 6]) -> u64 {
 }
 
 impl Rows {
-    pub(crate) fn counts(&self, host: &dyn KvRead) -> Result<Counts> {
-        let row = self.get(host, &[COUNTS])?;
+    pub(crate) fn counts(&self, tx: &dyn KvRead) -> Result<Counts> {
+        let row = self.get(tx, &[COUNTS])?;
         if row.is_none() {
             // The row is removed only with the page.
-            self.check_exists(host)?;
+            self.check_exists(tx)?;
         }
         match row.as_deref().and_then(Counts::parse) {
             // With such a row, a round would sweep pieces that are written now.
             Some(counts) if counts.round.new_from > counts.next => {
-                Err(self.damaged(&[COUNTS], "it keeps numbers that no piece has"))
+                Err(self.damaged(&[COUNTS], "its round begins at a number that no piece has"))
             }
             Some(counts) => Ok(counts),
             None => Err(self.damaged(&[COUNTS], "it is missing, or not of this version")),
         }
     }
 
-    pub(crate) fn put_counts(&self, host: &mut dyn KvWrite, counts: &Counts) -> Result<()> {
-        self.put(host, &[COUNTS], counts.to_bytes())
+    pub(crate) fn put_counts(&self, tx: &mut dyn KvWrite, counts: &Counts) -> Result<()> {
+        self.put(tx, &[COUNTS], counts.to_bytes())
     }
 
     fn marks_key(round: u64, part: u32) -> Vec<u8> {
@@ -201,7 +201,7 @@ impl Rows {
     /// part, `None` after the last one.
     pub(crate) fn put_marks(
         &self,
-        host: &mut dyn KvWrite,
+        tx: &mut dyn KvWrite,
         round: u64,
         marks: &[u8],
         (from, most): (u32, usize),
@@ -209,17 +209,17 @@ impl Rows {
         let mut part = from;
         let mut rest = marks.chunks(MARKS_LEN).skip(from as usize);
         for bytes in rest.by_ref().take(most) {
-            self.put(host, &Self::marks_key(round, part), bytes.to_vec())?;
+            self.put(tx, &Self::marks_key(round, part), bytes.to_vec())?;
             part += 1;
         }
         Ok(rest.next().map(|_| part))
     }
 
     /// The marks of a round.
-    pub(crate) fn marks(&self, host: &dyn KvRead, round: u64) -> Result<Vec<u8>> {
+    pub(crate) fn marks(&self, tx: &dyn KvRead, round: u64) -> Result<Vec<u8>> {
         let begin = [&[MARKS][..], &round.to_be_bytes()].concat();
         let (mut marks, mut next) = (Vec::new(), 0_u32);
-        self.visit(host, &begin, |part, bytes| {
+        self.visit(tx, &begin, |part, bytes| {
             if part != next.to_be_bytes() {
                 return Err(
                     self.damaged(&[&begin[..], part].concat(), "a part before it is missing")
@@ -233,9 +233,9 @@ impl Rows {
     }
 
     /// Removes at most `most` rows with marks. Returns `false` if more are left.
-    pub(crate) fn remove_marks(&self, host: &mut dyn KvWrite, most: usize) -> Result<bool> {
-        let (keys, is_all) = self.some_keys(host, &[MARKS], most)?;
-        keys.iter().try_for_each(|(_, key)| host.remove(key))?;
+    pub(crate) fn remove_marks(&self, tx: &mut dyn KvWrite, most: usize) -> Result<bool> {
+        let (keys, is_all) = self.some_keys(tx, &[MARKS], most)?;
+        keys.iter().try_for_each(|(_, key)| tx.remove(key))?;
         Ok(is_all)
     }
 }

@@ -361,12 +361,12 @@ impl Rows {
     /// A piece with its row. `None` without the row.
     pub(crate) fn inspect_piece(
         &self,
-        host: &dyn KvRead,
+        tx: &dyn KvRead,
         digest: &Digest,
     ) -> Result<Option<Inspected<PieceRow<'static>>>> {
         let key = piece_key(digest);
-        let Some(row) = host.get(&[&self.all().0[..], &key].concat())? else { return Ok(None) };
-        Ok(Some(piece(self.page, &key, &row).map(|piece| PieceRow {
+        let Some(row) = tx.get(&[&self.all().0[..], &key].concat())? else { return Ok(None) };
+        Ok(Some(piece(self.number, &key, &row).map(|piece| PieceRow {
             kind: piece.kind,
             number: piece.number,
             bytes: Cow::Owned(piece.bytes.into_owned()),

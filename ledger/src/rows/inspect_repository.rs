@@ -57,8 +57,8 @@ pub(crate) fn by_number_key(page: u64) -> Vec<u8> {
 }
 
 /// Whether there is a row of a page with this number, whatever its value.
-pub(crate) fn has_page_row(host: &dyn KvRead, page: u64) -> Result<bool> {
-    Ok(page <= number::MAX && host.get(&by_number_key(page))?.is_some())
+pub(crate) fn has_page_row(tx: &dyn KvRead, page: u64) -> Result<bool> {
+    Ok(page <= number::MAX && tx.get(&by_number_key(page))?.is_some())
 }
 
 /// The row with this key.
@@ -76,7 +76,7 @@ pub(crate) fn repository_row(key: &[u8], row: &[u8]) -> Inspected<DecodedReposit
     match (*first, rest) {
         (FORMAT_ROW, []) => match value == [MAGIC, &FORMAT.to_be_bytes()].concat() {
             true => Ok(DecodedRepositoryRow::Format),
-            false => wrong("the words and the format of this version", "others"),
+            false => wrong("the magic bytes and the format of this version", "others"),
         },
         (REPOSITORY, []) => match value {
             [.., 0 | 1] if value.len() == 17 => Ok(DecodedRepositoryRow::Id),

@@ -34,7 +34,8 @@ pub(super) type StoredKey = (u8, Vec<u8>);
 /// The rows of one page in its host.
 #[derive(Debug, Clone)]
 pub(crate) struct Rows {
-    pub(crate) page: u64,
+    /// The number of the page.
+    pub(crate) number: u64,
     prefix: Vec<u8>,
 }
 
@@ -76,13 +77,13 @@ pub(crate) fn merge_key(parents: &[CommitId; 2], merge: &CommitId) -> Vec<u8> {
 
 impl Rows {
     /// The rows of a page that lies in the database of its repository.
-    pub(crate) fn under_prefix(page: u64) -> Self {
-        Rows { page, prefix: [&[PAGES][..], &number::encode(page)].concat() }
+    pub(crate) fn under_prefix(number: u64) -> Self {
+        Rows { number, prefix: [&[PAGES][..], &number::encode(number)].concat() }
     }
 
     /// The rows of a page that has a database of its own.
-    pub(crate) fn separate(page: u64) -> Self {
-        Rows { page, prefix: Vec::new() }
+    pub(crate) fn separate(number: u64) -> Self {
+        Rows { number, prefix: Vec::new() }
     }
 
     /// Whether the page has a database of its own.
@@ -107,34 +108,34 @@ impl Rows {
         [&self.prefix[..], key].concat()
     }
 
-    pub(super) fn get(&self, host: &dyn KvRead, key: &[u8]) -> Result<Option<Vec<u8>>> {
-        match host.get(&self.stored(key))? {
+    pub(super) fn get(&self, tx: &dyn KvRead, key: &[u8]) -> Result<Option<Vec<u8>>> {
+        match tx.get(&self.stored(key))? {
             None => Ok(None),
-            Some(row) => Ok(Some(sealed::open(self.page, key, &row)?.to_vec())),
+            Some(row) => Ok(Some(sealed::open(self.number, key, &row)?.to_vec())),
         }
     }
 
-    pub(super) fn put(&self, host: &mut dyn KvWrite, key: &[u8], value: Vec<u8>) -> Result<()> {
-        let row = sealed::seal(self.page, key, value);
-        Ok(host.put(&self.stored(key), &row)?)
+    pub(super) fn put(&self, tx: &mut dyn KvWrite, key: &[u8], value: Vec<u8>) -> Result<()> {
+        let row = sealed::seal(self.number, key, value);
+        Ok(tx.put(&self.stored(key), &row)?)
     }
 
-    pub(super) fn remove(&self, host: &mut dyn KvWrite, key: &[u8]) -> Result<()> {
-        Ok(host.remove(&self.stored(key))?)
+    pub(super) fn remove(&self, tx: &mut dyn KvWrite, key: &[u8]) -> Result<()> {
+        Ok(tx.remove(&self.stored(key))?)
     }
 
     /// Calls `each` with the rest of the key and the value of each row whose key begins like this.
     pub(super) fn visit(
         &self,
-        host: &dyn KvRead,
+        tx: &dyn KvRead,
         begin: &[u8],
         mut each: impl FnMut(&[u8], &[u8]) -> Result<()>,
     ) -> Result<()> {
         let (min, max) = self.span(begin);
-        for pair in host.scan(KeySpan::new(&min, max.as_deref()), Direction::Forward)? {
+        for pair in tx.scan(KeySpan::new(&min, max.as_deref()), Direction::Forward)? {
             let (key, row) = pair?;
             let key = key.get(self.prefix.len()..).unwrap_or_default();
-            let value = sealed::open(self.page, key, &row)?;
+            let value = sealed::open(self.number, key, &row)?;
             each(&key[begin.len()..], value)?;
         }
         Ok(())
@@ -144,7 +145,7 @@ impl Rows {
     /// breaks: with the digest, the key and the row as they are.
     pub(super) fn visit_digests(
         &self,
-        host: &dyn KvRead,
+        tx: &dyn KvRead,
         first: u8,
         after: Option<&Digest>,
         mut each: impl FnMut(Digest, &[u8], &[u8]) -> Result<ControlFlow<()>>,
@@ -155,7 +156,7 @@ impl Rows {
             min.extend_from_slice(&after.0);
             min.push(0);
         }
-        for pair in host.scan(KeySpan::new(&min, max.as_deref()), Direction::Forward)? {
+        for pair in tx.scan(KeySpan::new(&min, max.as_deref()), Direction::Forward)? {
             let (key, row) = pair?;
             let key = key.get(self.prefix.len()..).unwrap_or_default();
             let Some(digest) = Digest::from_slice(&key[1..]) else {
@@ -172,14 +173,14 @@ impl Rows {
     /// first byte. `false` if there are more.
     pub(super) fn some_keys(
         &self,
-        host: &dyn KvRead,
+        tx: &dyn KvRead,
         firsts: &[u8],
         most: usize,
     ) -> Result<(Vec<StoredKey>, bool)> {
         let mut keys = Vec::new();
         for first in firsts {
             let (min, max) = self.span(&[*first]);
-            for pair in host.scan(KeySpan::new(&min, max.as_deref()), Direction::Forward)? {
+            for pair in tx.scan(KeySpan::new(&min, max.as_deref()), Direction::Forward)? {
                 if keys.len() == most {
                     return Ok((keys, false));
                 }
@@ -190,20 +191,20 @@ impl Rows {
     }
 
     pub(super) fn damaged(&self, key: &[u8], found: &str) -> LedgerError {
-        sealed::damaged(self.page, key, found)
+        sealed::damaged(self.number, key, found)
     }
 
     /// The heads of a branch, the oldest first. There are none if there is no such branch.
-    pub(crate) fn heads(&self, host: &dyn KvRead, branch: &str) -> Result<Vec<Head>> {
+    pub(crate) fn heads(&self, tx: &dyn KvRead, branch: &str) -> Result<Vec<Head>> {
         let mut heads = Vec::new();
         let begin = heads_key(branch);
-        self.visit(host, &begin, |id, value| {
+        self.visit(tx, &begin, |id, value| {
             heads.push(self.head(&begin, id, value)?);
             Ok(())
         })?;
         if heads.is_empty() {
             // Of a deleted page the error is another one.
-            self.check_exists(host)?;
+            self.check_exists(tx)?;
         }
         heads.sort_by_key(|head| (head.time, head.id));
         Ok(heads)
@@ -211,8 +212,8 @@ impl Rows {
 
     /// Fails if branch `main` has lost its head without a reset: damage. A collection would remove
     /// all of its commits.
-    pub(crate) fn check_main(&self, host: &dyn KvRead) -> Result<()> {
-        if self.heads(host, MAIN)?.is_empty() && self.resets(host, MAIN)? == 0 {
+    pub(crate) fn check_main(&self, tx: &dyn KvRead) -> Result<()> {
+        if self.heads(tx, MAIN)?.is_empty() && self.resets(tx, MAIN)? == 0 {
             let found = "there is no head of the branch main, which was never removed";
             return Err(self.damaged(&heads_key(MAIN), found));
         }
@@ -228,9 +229,9 @@ impl Rows {
     }
 
     /// The branches with their heads.
-    pub(crate) fn branches(&self, host: &dyn KvRead) -> Result<Vec<(String, Vec<Head>)>> {
+    pub(crate) fn branches(&self, tx: &dyn KvRead) -> Result<Vec<(String, Vec<Head>)>> {
         let mut branches: Vec<(String, Vec<Head>)> = Vec::new();
-        self.visit(host, &[HEAD], |rest, value| {
+        self.visit(tx, &[HEAD], |rest, value| {
             let end = rest.iter().position(|byte| *byte == 0).unwrap_or(rest.len());
             let (name, id) = rest.split_at(end);
             let key = || [&[HEAD][..], rest].concat();
@@ -249,7 +250,7 @@ impl Rows {
             Ok(())
         })?;
         if branches.is_empty() {
-            self.check_exists(host)?;
+            self.check_exists(tx)?;
         }
         for (_, heads) in &mut branches {
             heads.sort_by_key(|head| (head.time, head.id));
@@ -257,46 +258,46 @@ impl Rows {
         Ok(branches)
     }
 
-    pub(crate) fn put_head(&self, host: &mut dyn KvWrite, branch: &str, head: &Head) -> Result<()> {
+    pub(crate) fn put_head(&self, tx: &mut dyn KvWrite, branch: &str, head: &Head) -> Result<()> {
         let key = head_key(branch, &head.id);
-        self.put(host, &key, head.time.0.to_be_bytes().to_vec())
+        self.put(tx, &key, head.time.0.to_be_bytes().to_vec())
     }
 
     pub(crate) fn remove_head(
         &self,
-        host: &mut dyn KvWrite,
+        tx: &mut dyn KvWrite,
         branch: &str,
         head: &CommitId,
     ) -> Result<()> {
-        self.remove(host, &head_key(branch, head))
+        self.remove(tx, &head_key(branch, head))
     }
 
     /// How often a branch was reset, squashed or removed.
-    pub(crate) fn resets(&self, host: &dyn KvRead, branch: &str) -> Result<u64> {
+    pub(crate) fn resets(&self, tx: &dyn KvRead, branch: &str) -> Result<u64> {
         let key = resets_key(branch);
-        match self.number(host, &key)? {
+        match self.number_in(tx, &key)? {
             resets if resets < MAX_RESETS => Ok(resets),
-            _ => Err(self.damaged(&key, "there cannot be as many resets")),
+            _ => Err(self.damaged(&key, "more resets than the limit")),
         }
     }
 
     /// The version of the keep set. It is raised when the set may get an older commit, when a
     /// commit is removed, and when the rule or the remote changes; a set that was computed before
     /// must be computed again.
-    pub(crate) fn keep_version(&self, host: &dyn KvRead) -> Result<u64> {
-        self.number(host, &[KEEP_VERSION])
+    pub(crate) fn keep_version(&self, tx: &dyn KvRead) -> Result<u64> {
+        self.number_in(tx, &[KEEP_VERSION])
     }
 
     /// Raises the version of the keep set: sets that were computed before are stale.
-    pub(crate) fn raise_keep_version(&self, host: &mut dyn KvWrite) -> Result<()> {
-        let keep_version = self.keep_version(host)?;
+    pub(crate) fn raise_keep_version(&self, tx: &mut dyn KvWrite) -> Result<()> {
+        let keep_version = self.keep_version(tx)?;
         // It is only compared for equality, so it may wrap.
-        self.put(host, &[KEEP_VERSION], keep_version.wrapping_add(1).to_be_bytes().to_vec())
+        self.put(tx, &[KEEP_VERSION], keep_version.wrapping_add(1).to_be_bytes().to_vec())
     }
 
     /// The number in a row; 0 without the row.
-    fn number(&self, host: &dyn KvRead, key: &[u8]) -> Result<u64> {
-        match self.get(host, key)? {
+    fn number_in(&self, tx: &dyn KvRead, key: &[u8]) -> Result<u64> {
+        match self.get(tx, key)? {
             None => Ok(0),
             Some(value) => match <[u8; 8]>::try_from(&*value) {
                 Ok(count) => Ok(u64::from_be_bytes(count)),
@@ -305,12 +306,7 @@ impl Rows {
         }
     }
 
-    pub(crate) fn put_resets(
-        &self,
-        host: &mut dyn KvWrite,
-        branch: &str,
-        resets: u64,
-    ) -> Result<()> {
+    pub(crate) fn put_resets(&self, tx: &mut dyn KvWrite, branch: &str, resets: u64) -> Result<()> {
         if resets >= MAX_RESETS {
             let text = format!(
                 "branch {branch:?} cannot be reset, squashed or removed any more: that was done {} times, which is \
@@ -320,25 +316,25 @@ impl Rows {
             return Err(LedgerError::InvalidArgument(text));
         }
         let key = resets_key(branch);
-        self.put(host, &key, resets.to_be_bytes().to_vec())
+        self.put(tx, &key, resets.to_be_bytes().to_vec())
     }
 
     fn tag_key(name: &str) -> Vec<u8> {
         [&[TAG][..], name.as_bytes()].concat()
     }
 
-    pub(crate) fn tag(&self, host: &dyn KvRead, name: &str) -> Result<Option<CommitId>> {
+    pub(crate) fn tag(&self, tx: &dyn KvRead, name: &str) -> Result<Option<CommitId>> {
         let key = Self::tag_key(name);
-        let Some(value) = self.get(host, &key)? else { return Ok(None) };
+        let Some(value) = self.get(tx, &key)? else { return Ok(None) };
         match Digest::from_slice(&value) {
             Some(id) => Ok(Some(CommitId(id))),
             None => Err(self.damaged(&key, "it is no commit")),
         }
     }
 
-    pub(crate) fn tags(&self, host: &dyn KvRead) -> Result<Vec<(String, CommitId)>> {
+    pub(crate) fn tags(&self, tx: &dyn KvRead) -> Result<Vec<(String, CommitId)>> {
         let mut tags = Vec::new();
-        self.visit(host, &[TAG], |name, value| {
+        self.visit(tx, &[TAG], |name, value| {
             match (str::from_utf8(name), Digest::from_slice(value)) {
                 (Ok(name), Some(id)) => tags.push((name.to_owned(), CommitId(id))),
                 _ => return Err(self.damaged(&[&[TAG][..], name].concat(), "it is no tag")),
@@ -348,18 +344,18 @@ impl Rows {
         Ok(tags)
     }
 
-    pub(crate) fn put_tag(&self, host: &mut dyn KvWrite, name: &str, id: &CommitId) -> Result<()> {
-        self.put(host, &Self::tag_key(name), id.0.0.to_vec())
+    pub(crate) fn put_tag(&self, tx: &mut dyn KvWrite, name: &str, id: &CommitId) -> Result<()> {
+        self.put(tx, &Self::tag_key(name), id.0.0.to_vec())
     }
 
-    pub(crate) fn remove_tag(&self, host: &mut dyn KvWrite, name: &str) -> Result<()> {
-        self.remove(host, &Self::tag_key(name))
+    pub(crate) fn remove_tag(&self, tx: &mut dyn KvWrite, name: &str) -> Result<()> {
+        self.remove(tx, &Self::tag_key(name))
     }
 
     /// A commit. `None` if it is not here, or is the first one.
-    pub(crate) fn commit(&self, host: &dyn KvRead, id: &CommitId) -> Result<Option<Commit>> {
+    pub(crate) fn commit(&self, tx: &dyn KvRead, id: &CommitId) -> Result<Option<Commit>> {
         let key = commit_key(id);
-        let Some(value) = self.get(host, &key)? else { return Ok(None) };
+        let Some(value) = self.get(tx, &key)? else { return Ok(None) };
         Ok(Some(self.parse_commit(id, &key, &value)?.0))
     }
 
@@ -373,60 +369,60 @@ impl Rows {
         let Some((bytes, pieces)) = value.split_last_chunk::<4>() else {
             return Err(self.damaged(key, "it is too short"));
         };
-        Ok((Commit::checked(self.page, id, bytes)?, u32::from_be_bytes(*pieces)))
+        Ok((Commit::checked(self.number, id, bytes)?, u32::from_be_bytes(*pieces)))
     }
 
-    pub(crate) fn has_commit(&self, host: &dyn KvRead, id: &CommitId) -> Result<bool> {
-        Ok(*id == CommitId::FIRST || host.get(&self.stored(&commit_key(id)))?.is_some())
+    pub(crate) fn has_commit(&self, tx: &dyn KvRead, id: &CommitId) -> Result<bool> {
+        Ok(*id == CommitId::FIRST || tx.get(&self.stored(&commit_key(id)))?.is_some())
     }
 
     /// Whether there is any commit.
-    pub(crate) fn has_commits(&self, host: &dyn KvRead) -> Result<bool> {
+    pub(crate) fn has_commits(&self, tx: &dyn KvRead) -> Result<bool> {
         let (min, max) = self.span(&[COMMIT]);
-        Ok(host.at_least(&min, max.as_deref())?.is_some())
+        Ok(tx.at_least(&min, max.as_deref())?.is_some())
     }
 
     /// Writes a commit that wrote `pieces` new pieces, and the row of a merge.
     pub(crate) fn put_commit(
         &self,
-        host: &mut dyn KvWrite,
+        tx: &mut dyn KvWrite,
         (id, commit): (&CommitId, &Commit),
         pieces: u32,
     ) -> Result<()> {
         let mut value = commit.to_bytes();
         value.extend_from_slice(&pieces.to_be_bytes());
         if let [first, second] = commit.parents() {
-            self.put(host, &merge_key(&[*first, *second], id), Vec::new())?;
+            self.put(tx, &merge_key(&[*first, *second], id), Vec::new())?;
         }
-        self.put(host, &commit_key(id), value)
+        self.put(tx, &commit_key(id), value)
     }
 
     /// Adds fetched pieces to the number of pieces that a commit wrote. Returns `false` if it has
     /// no row.
     pub(crate) fn add_pieces_of(
         &self,
-        host: &mut dyn KvWrite,
+        tx: &mut dyn KvWrite,
         id: &CommitId,
         more: u64,
     ) -> Result<bool> {
         let key = commit_key(id);
-        let Some(mut value) = self.get(host, &key)? else { return Ok(false) };
+        let Some(mut value) = self.get(tx, &key)? else { return Ok(false) };
         let (_, pieces) = self.parse_commit(id, &key, &value)?;
         if more > 0 {
             let pieces = pieces.saturating_add(u32::try_from(more).unwrap_or(u32::MAX));
             value.truncate(value.len() - 4);
             value.extend_from_slice(&pieces.to_be_bytes());
-            self.put(host, &key, value)?;
+            self.put(tx, &key, value)?;
         }
         Ok(true)
     }
 
     /// The merges of two commits.
-    pub(crate) fn merges(&self, host: &dyn KvRead, mut of: [CommitId; 2]) -> Result<Vec<CommitId>> {
+    pub(crate) fn merges(&self, tx: &dyn KvRead, mut of: [CommitId; 2]) -> Result<Vec<CommitId>> {
         of.sort();
         let begin = [&[MERGE][..], &of[0].0.0, &of[1].0.0].concat();
         let mut merges = Vec::new();
-        self.visit(host, &begin, |id, _| match Digest::from_slice(id) {
+        self.visit(tx, &begin, |id, _| match Digest::from_slice(id) {
             Some(id) => {
                 merges.push(CommitId(id));
                 Ok(())

@@ -89,19 +89,19 @@ const FLAGS: usize = 4 + 32;
 impl Rows {
     /// Refuses a page that was deleted. Each transaction that writes rows of a page calls this
     /// first.
-    pub(crate) fn check_exists(&self, host: &dyn KvRead) -> Result<()> {
-        match self.get(host, &[PARAMETERS])? {
+    pub(crate) fn check_exists(&self, tx: &dyn KvRead) -> Result<()> {
+        match self.get(tx, &[PARAMETERS])? {
             Some(value) if value.get(FLAGS).is_none_or(|flags| flags & DELETED == 0) => Ok(()),
-            _ => Err(LedgerError::PageGone { page: self.page }),
+            _ => Err(LedgerError::PageGone { page: self.number }),
         }
     }
 
     /// The page's parameters. `None` if there is no such page.
-    pub(crate) fn parameters(&self, host: &dyn KvRead) -> Result<Option<Parameters>> {
-        let Some(value) = self.get(host, &[PARAMETERS])? else { return Ok(None) };
+    pub(crate) fn parameters(&self, tx: &dyn KvRead) -> Result<Option<Parameters>> {
+        let Some(value) = self.get(tx, &[PARAMETERS])? else { return Ok(None) };
         let (format, rest) = value.split_first_chunk::<4>().unwrap_or((&[0; 4], &[]));
         let unknown = |what, found: u32, known| {
-            Err(sealed::unknown((self.page, &[PARAMETERS]), what, found, known))
+            Err(sealed::unknown((self.number, &[PARAMETERS]), what, found, known))
         };
         match u32::from_be_bytes(*format) {
             FORMAT => {}
@@ -125,72 +125,72 @@ impl Rows {
         }
     }
 
-    pub(crate) fn put_parameters(&self, host: &mut dyn KvWrite, page: &Parameters) -> Result<()> {
+    pub(crate) fn put_parameters(&self, tx: &mut dyn KvWrite, page: &Parameters) -> Result<()> {
         let mut value = FORMAT.to_be_bytes().to_vec();
         value.extend_from_slice(page.secret.as_bytes());
         value.push(0);
         value.extend_from_slice(&page.retention.to_bytes()?);
-        self.put(host, &[PARAMETERS], value)
+        self.put(tx, &[PARAMETERS], value)
     }
 
     /// Marks the page as deleted, which can be undone. No process writes its rows after that.
-    pub(crate) fn mark_deleted(&self, host: &mut dyn KvWrite) -> Result<()> {
-        let Some(mut value) = self.get(host, &[PARAMETERS])? else { return Ok(()) };
+    pub(crate) fn mark_deleted(&self, tx: &mut dyn KvWrite) -> Result<()> {
+        let Some(mut value) = self.get(tx, &[PARAMETERS])? else { return Ok(()) };
         if let Some(flags) = value.get_mut(FLAGS) {
             *flags |= DELETED;
         }
-        self.put(host, &[PARAMETERS], value)
+        self.put(tx, &[PARAMETERS], value)
     }
 
     /// Marks the page as deleted for good, even if the row is damaged.
-    pub(crate) fn force_mark_deleted(&self, host: &mut dyn KvWrite) -> Result<()> {
-        match self.mark_deleted(host) {
+    pub(crate) fn force_mark_deleted(&self, tx: &mut dyn KvWrite) -> Result<()> {
+        match self.mark_deleted(tx) {
             Err(error) if error.is_damage() => {
                 let mut value = FORMAT.to_be_bytes().to_vec();
                 value.extend_from_slice(&[0; 32]);
                 value.push(DELETED);
                 value.extend_from_slice(&Retention::All.to_bytes()?);
-                self.put(host, &[PARAMETERS], value)
+                self.put(tx, &[PARAMETERS], value)
             }
             result => result,
         }
     }
 
     /// Whether the page is marked as deleted.
-    pub(crate) fn is_marked_deleted(&self, host: &dyn KvRead) -> Result<bool> {
-        let value = self.get(host, &[PARAMETERS])?;
+    pub(crate) fn is_marked_deleted(&self, tx: &dyn KvRead) -> Result<bool> {
+        let value = self.get(tx, &[PARAMETERS])?;
         Ok(value.is_some_and(|value| value.get(FLAGS).is_some_and(|flags| flags & DELETED != 0)))
     }
 
     /// Removes the mark that the page is deleted.
-    pub(crate) fn unmark_deleted(&self, host: &mut dyn KvWrite) -> Result<()> {
-        let Some(mut value) = self.get(host, &[PARAMETERS])? else { return Ok(()) };
+    pub(crate) fn unmark_deleted(&self, tx: &mut dyn KvWrite) -> Result<()> {
+        let Some(mut value) = self.get(tx, &[PARAMETERS])? else { return Ok(()) };
         match value.get_mut(FLAGS) {
             Some(flags) if *flags & DELETED != 0 => *flags &= !DELETED,
             _ => return Ok(()),
         }
-        self.put(host, &[PARAMETERS], value)
+        self.put(tx, &[PARAMETERS], value)
     }
 
     /// Removes at most `at_most` rows of a deleted page, the parameters last. Returns `false` if
     /// nothing is left.
-    pub(crate) fn remove_some(&self, host: &mut dyn KvWrite, at_most: usize) -> Result<bool> {
+    pub(crate) fn remove_some(&self, tx: &mut dyn KvWrite, at_most: usize) -> Result<bool> {
         let (begin, end) = self.all();
         let here = self.stored(&[PARAMETERS]);
         let after = self.stored(&[PARAMETERS, 0]);
         for (min, max) in [(begin, Some(here.clone())), (after, end)] {
             let mut last = None;
             let span = KeySpan::new(&min, max.as_deref());
-            for pair in host.scan(span, Direction::Forward)?.take(at_most) {
+            for pair in tx.scan(span, Direction::Forward)?.take(at_most) {
                 last = Some(pair?.0.to_vec());
             }
             if let Some(mut last) = last {
                 last.push(0);
-                host.remove_span(KeySpan::new(&min, Some(&last)))?;
+                tx.remove_span(KeySpan::new(&min, Some(&last)))?;
                 return Ok(true);
             }
         }
-        host.remove(&here)?;
+        tx.remove(&here)?;
         Ok(false)
     }
 }

@@ -38,7 +38,7 @@ impl Rows {
             return Err(self.damaged(key, "it is too short"));
         };
         match rest.split_first_chunk() {
-            Some((found, bytes)) if *found == sealed::checksum(self.page, key, head) => {
+            Some((found, bytes)) if *found == sealed::checksum(self.number, key, head) => {
                 Ok((head, bytes))
             }
             _ => Err(self.damaged(key, "its checksum is wrong")),
@@ -48,12 +48,12 @@ impl Rows {
     /// The bytes of a piece, which are not compared with its digest. `None` if it is not stored.
     pub(crate) fn piece(
         &self,
-        host: &dyn KvRead,
+        tx: &dyn KvRead,
         kind: Kind,
         digest: &Digest,
     ) -> Result<Option<Vec<u8>>> {
         let key = piece_key(digest);
-        let Some(row) = host.get(&self.stored(&key))? else { return Ok(None) };
+        let Some(row) = tx.get(&self.stored(&key))? else { return Ok(None) };
         let ([of, form, ..], bytes) = self.opened(&key, &row)?;
         if *of != kind.byte() {
             return Err(self.other_kind(digest, *of, kind));
@@ -61,18 +61,18 @@ impl Rows {
         match *form {
             PLAIN => Ok(Some(bytes.to_vec())),
             PACKED => unpacked(bytes).map(Some).map_err(|found| self.damaged(&key, found)),
-            form => Err(sealed::unknown((self.page, &key), "form", form, "0 and 1")),
+            form => Err(sealed::unknown((self.number, &key), "form", form, "0 and 1")),
         }
     }
 
     /// The number of a piece of this kind. `None` if it is not stored.
     pub(crate) fn piece_number(
         &self,
-        host: &dyn KvRead,
+        tx: &dyn KvRead,
         kind: Kind,
         digest: &Digest,
     ) -> Result<Option<u64>> {
-        match self.kind_and_number(host, digest)? {
+        match self.kind_and_number(tx, digest)? {
             Some((of, number)) if of == kind.byte() => Ok(Some(number)),
             None => Ok(None),
             Some((of, _)) => Err(self.other_kind(digest, of, kind)),
@@ -80,13 +80,13 @@ impl Rows {
     }
 
     /// The number of a piece of any kind. `None` if it is not stored.
-    pub(crate) fn number_of(&self, host: &dyn KvRead, digest: &Digest) -> Result<Option<u64>> {
-        Ok(self.kind_and_number(host, digest)?.map(|(_, number)| number))
+    pub(crate) fn number_of(&self, tx: &dyn KvRead, digest: &Digest) -> Result<Option<u64>> {
+        Ok(self.kind_and_number(tx, digest)?.map(|(_, number)| number))
     }
 
     /// The kind of a piece. `None` if it is not stored.
-    pub(crate) fn kind_of(&self, host: &dyn KvRead, digest: &Digest) -> Result<Option<Kind>> {
-        let Some((kind, _)) = self.kind_and_number(host, digest)? else { return Ok(None) };
+    pub(crate) fn kind_of(&self, tx: &dyn KvRead, digest: &Digest) -> Result<Option<Kind>> {
+        let Some((kind, _)) = self.kind_and_number(tx, digest)? else { return Ok(None) };
         match known_kind(kind) {
             Some(kind) => Ok(Some(kind)),
             None => Err(self.unknown_kind(&piece_key(digest), kind)),
@@ -94,7 +94,7 @@ impl Rows {
     }
 
     fn unknown_kind(&self, key: &[u8], kind: u8) -> LedgerError {
-        sealed::unknown((self.page, key), "kind", kind, "1 to 3")
+        sealed::unknown((self.number, key), "kind", kind, "1 to 3")
     }
 
     /// The error about a piece of another kind than this one. The head of its row has a checksum,
@@ -103,15 +103,15 @@ impl Rows {
         match known_kind(found) {
             Some(found) => {
                 LedgerError::integrity(kind, digest, format!("a {kind}"), format!("a {found}"))
-                    .needed(|by| by.page = self.page)
+                    .needed(|by| by.page = self.number)
             }
             None => self.unknown_kind(&piece_key(digest), found),
         }
     }
 
-    fn kind_and_number(&self, host: &dyn KvRead, digest: &Digest) -> Result<Option<(u8, u64)>> {
+    fn kind_and_number(&self, tx: &dyn KvRead, digest: &Digest) -> Result<Option<(u8, u64)>> {
         let key = piece_key(digest);
-        let Some(row) = host.get(&self.stored(&key))? else { return Ok(None) };
+        let Some(row) = tx.get(&self.stored(&key))? else { return Ok(None) };
         let ([kind, _, number @ ..], _) = self.opened(&key, &row)?;
         Ok(Some((*kind, u48(number))))
     }
@@ -120,11 +120,11 @@ impl Rows {
     /// digest and the number.
     pub(crate) fn visit_pieces(
         &self,
-        host: &dyn KvRead,
+        tx: &dyn KvRead,
         after: Option<&Digest>,
         mut each: impl FnMut(Digest, u64) -> ControlFlow<()>,
     ) -> Result<()> {
-        self.visit_digests(host, PIECE, after, |digest, key, row| {
+        self.visit_digests(tx, PIECE, after, |digest, key, row| {
             let ([_, _, number @ ..], _) = self.opened(key, row)?;
             Ok(each(digest, u48(number)))
         })
@@ -134,19 +134,19 @@ impl Rows {
     /// whether it had no row. A row with other bytes is damaged, and is replaced.
     pub(crate) fn add_piece(
         &self,
-        host: &mut dyn KvWrite,
+        tx: &mut dyn KvWrite,
         (kind, digest): (Kind, &Digest),
         bytes: &[u8],
         counts: &mut Counts,
     ) -> Result<bool> {
-        match self.look_up_piece(host, (kind, digest), bytes)? {
+        match self.look_up_piece(tx, (kind, digest), bytes)? {
             PieceLookup::Absent => {
-                self.put_new_piece(host, (kind, digest), bytes, counts)?;
+                self.put_new_piece(tx, (kind, digest), bytes, counts)?;
                 return Ok(true);
             }
             PieceLookup::Same(number) if !counts.renews(number) => {}
             PieceLookup::Same(_) | PieceLookup::Different => {
-                self.put_piece(host, (kind, digest), bytes, counts)?
+                self.put_piece(tx, (kind, digest), bytes, counts)?
             }
         }
         Ok(false)
@@ -155,17 +155,17 @@ impl Rows {
     /// Looks up a piece, and compares its bytes, which the checksum of the row does not cover.
     pub(super) fn look_up_piece(
         &self,
-        host: &dyn KvRead,
+        tx: &dyn KvRead,
         (kind, digest): (Kind, &Digest),
         bytes: &[u8],
     ) -> Result<PieceLookup> {
         let key = piece_key(digest);
-        let Some(row) = host.get(&self.stored(&key))? else { return Ok(PieceLookup::Absent) };
+        let Some(row) = tx.get(&self.stored(&key))? else { return Ok(PieceLookup::Absent) };
         let ([of, form, number @ ..], found) = self.opened(&key, &row)?;
         let is_this = match *form {
             PLAIN => found == bytes,
             PACKED => unpacked(found).is_ok_and(|found| found == bytes),
-            form => return Err(sealed::unknown((self.page, &key), "form", form, "0 and 1")),
+            form => return Err(sealed::unknown((self.number, &key), "form", form, "0 and 1")),
         };
         let is_this = is_this && *of == kind.byte();
         Ok(if is_this { PieceLookup::Same(u48(number)) } else { PieceLookup::Different })
@@ -174,15 +174,15 @@ impl Rows {
     /// Writes a piece that has no row, and its reference rows if the page keeps them.
     pub(super) fn put_new_piece(
         &self,
-        host: &mut dyn KvWrite,
+        tx: &mut dyn KvWrite,
         (kind, digest): (Kind, &Digest),
         bytes: &[u8],
         counts: &mut Counts,
     ) -> Result<()> {
-        self.put_piece(host, (kind, digest), bytes, counts)?;
+        self.put_piece(tx, (kind, digest), bytes, counts)?;
         counts.pieces = counts.pieces.saturating_add(1);
         if counts.references.are_written() {
-            self.put_references(host, &children(kind, digest, bytes.to_vec())?)?;
+            self.put_references(tx, &children(kind, digest, bytes.to_vec())?)?;
         }
         Ok(())
     }
@@ -190,29 +190,29 @@ impl Rows {
     /// Writes a piece with the next number, in place of its row if it has one.
     pub(super) fn put_piece(
         &self,
-        host: &mut dyn KvWrite,
+        tx: &mut dyn KvWrite,
         (kind, digest): (Kind, &Digest),
         bytes: &[u8],
         counts: &mut Counts,
     ) -> Result<()> {
         if counts.next >= MAX_NUMBER {
-            return Err(self.damaged(&[COUNTS], "no page has had as many pieces"));
+            return Err(self.damaged(&[COUNTS], "the next piece number is above the limit"));
         }
         let key = piece_key(digest);
         let mut row = Vec::with_capacity(HEAD_LEN + sealed::LEN + bytes.len());
         row.extend_from_slice(&[kind.byte(), PLAIN]);
         row.extend_from_slice(&counts.next.to_be_bytes()[2..]);
-        let checksum = sealed::checksum(self.page, &key, &row);
+        let checksum = sealed::checksum(self.number, &key, &row);
         row.extend_from_slice(&checksum);
         row.extend_from_slice(bytes);
-        host.put(&self.stored(&key), &row)?;
+        tx.put(&self.stored(&key), &row)?;
         counts.next += 1;
         Ok(())
     }
 
     /// Removes a piece.
-    pub(crate) fn remove_piece(&self, host: &mut dyn KvWrite, digest: &Digest) -> Result<()> {
-        self.remove(host, &piece_key(digest))
+    pub(crate) fn remove_piece(&self, tx: &mut dyn KvWrite, digest: &Digest) -> Result<()> {
+        self.remove(tx, &piece_key(digest))
     }
 }
 

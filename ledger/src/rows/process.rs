@@ -36,9 +36,9 @@ fn lease_key(process: &ProcessId) -> Vec<u8> {
 }
 
 /// The milliseconds at which the lease of a process ends. `None` if it has none.
-pub(crate) fn lease(host: &dyn KvRead, process: &ProcessId) -> Result<Option<u64>> {
+pub(crate) fn lease(tx: &dyn KvRead, process: &ProcessId) -> Result<Option<u64>> {
     let key = lease_key(process);
-    let Some(row) = host.get(&key)? else { return Ok(None) };
+    let Some(row) = tx.get(&key)? else { return Ok(None) };
     let value = sealed::open(NO_PAGE, &key, &row)?;
     match value.try_into().map(u64::from_be_bytes) {
         Ok(end) => Ok(Some(end)),
@@ -46,20 +46,20 @@ pub(crate) fn lease(host: &dyn KvRead, process: &ProcessId) -> Result<Option<u64
     }
 }
 
-pub(crate) fn put_lease(host: &mut dyn KvWrite, process: &ProcessId, end: u64) -> Result<()> {
+pub(crate) fn put_lease(tx: &mut dyn KvWrite, process: &ProcessId, end: u64) -> Result<()> {
     let key = lease_key(process);
     let row = sealed::seal(NO_PAGE, &key, end.to_be_bytes().to_vec());
-    Ok(host.put(&key, &row)?)
+    Ok(tx.put(&key, &row)?)
 }
 
-pub(crate) fn remove_lease(host: &mut dyn KvWrite, process: &ProcessId) -> Result<()> {
-    Ok(host.remove(&lease_key(process))?)
+pub(crate) fn remove_lease(tx: &mut dyn KvWrite, process: &ProcessId) -> Result<()> {
+    Ok(tx.remove(&lease_key(process))?)
 }
 
 /// The processes with a lease, and when it ends.
-pub(crate) fn leases(host: &dyn KvRead) -> Result<Vec<(ProcessId, u64)>> {
+pub(crate) fn leases(tx: &dyn KvRead) -> Result<Vec<(ProcessId, u64)>> {
     let mut processes = Vec::new();
-    each(host, &[LEASE], "it is no lease", |process, end| {
+    each(tx, &[LEASE], "it is no lease", |process, end| {
         let end = u64::from_be_bytes(end.try_into().ok()?);
         processes.push((ProcessId(process.try_into().ok()?), end));
         Some(())
@@ -139,23 +139,23 @@ impl Rows {
         [&[HOLD][..], &process.0, &number.to_be_bytes()].concat()
     }
 
-    pub(crate) fn put_pin(&self, host: &mut dyn KvWrite, pin: &PinRow) -> Result<()> {
-        self.put(host, &Self::pin_key(&pin.process, pin.number), Hold::Pin(*pin).value())
+    pub(crate) fn put_pin(&self, tx: &mut dyn KvWrite, pin: &PinRow) -> Result<()> {
+        self.put(tx, &Self::pin_key(&pin.process, pin.number), Hold::Pin(*pin).value())
     }
 
     pub(crate) fn remove_pin(
         &self,
-        host: &mut dyn KvWrite,
+        tx: &mut dyn KvWrite,
         process: &ProcessId,
         number: u64,
     ) -> Result<()> {
-        self.remove(host, &Self::pin_key(process, number))
+        self.remove(tx, &Self::pin_key(process, number))
     }
 
     /// The pins of all processes.
-    pub(crate) fn pins(&self, host: &dyn KvRead) -> Result<Vec<PinRow>> {
+    pub(crate) fn pins(&self, tx: &dyn KvRead) -> Result<Vec<PinRow>> {
         let mut pins = Vec::new();
-        self.visit_holds(host, |hold| {
+        self.visit_holds(tx, |hold| {
             if let Hold::Pin(pin) = hold {
                 pins.push(pin);
             }
@@ -164,8 +164,8 @@ impl Rows {
     }
 
     /// Calls `each` with the pins and streams of all processes.
-    pub(super) fn visit_holds(&self, host: &dyn KvRead, mut each: impl FnMut(Hold)) -> Result<()> {
-        self.visit(host, &[HOLD], |key, value| match hold(key, value) {
+    pub(super) fn visit_holds(&self, tx: &dyn KvRead, mut each: impl FnMut(Hold)) -> Result<()> {
+        self.visit(tx, &[HOLD], |key, value| match hold(key, value) {
             Some(hold) => {
                 each(hold);
                 Ok(())

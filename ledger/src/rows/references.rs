@@ -141,25 +141,25 @@ pub(crate) fn roots(id: &CommitId, root: &Digest, conflicts: Option<&Digest>) ->
 impl Rows {
     pub(crate) fn put_references(
         &self,
-        host: &mut dyn KvWrite,
+        tx: &mut dyn KvWrite,
         references: &[ReferenceRow],
     ) -> Result<()> {
-        references.iter().try_for_each(|row| self.put(host, &row.key(), Vec::new()))
+        references.iter().try_for_each(|row| self.put(tx, &row.key(), Vec::new()))
     }
 
     /// Removes references. Pieces without a further reference become suspects.
     pub(crate) fn remove_references(
         &self,
-        host: &mut dyn KvWrite,
+        tx: &mut dyn KvWrite,
         references: &[ReferenceRow],
     ) -> Result<()> {
         for row in references {
-            self.remove(host, &row.key())?;
+            self.remove(tx, &row.key())?;
             // Most children of an old node are children of the node that has replaced it, too.
             // Looking for another reference is cheaper than a suspect row that is written and
             // removed.
-            if !self.is_needed(host, &row.to)? {
-                self.put_suspect(host, &row.to)?;
+            if !self.is_needed(tx, &row.to)? {
+                self.put_suspect(tx, &row.to)?;
             }
         }
         Ok(())
@@ -172,36 +172,36 @@ impl Rows {
     /// If the piece is damaged, or the host fails.
     pub(crate) fn children_of(
         &self,
-        host: &dyn KvRead,
+        tx: &dyn KvRead,
         digest: &Digest,
     ) -> Result<Option<Vec<ReferenceRow>>> {
-        let Some(kind) = self.kind_of(host, digest)? else { return Ok(None) };
+        let Some(kind) = self.kind_of(tx, digest)? else { return Ok(None) };
         if kind == Kind::Chunk {
             return Ok(Some(Vec::new()));
         }
-        let Some(bytes) = self.piece(host, kind, digest)? else { return Ok(None) };
+        let Some(bytes) = self.piece(tx, kind, digest)? else { return Ok(None) };
         let found = kind.digest(&bytes);
         if found != *digest {
             let error = LedgerError::other_digest(kind, digest, &found);
-            return Err(error.needed(|by| by.page = self.page));
+            return Err(error.needed(|by| by.page = self.number));
         }
         let children = children(kind, digest, bytes);
-        children.map(Some).map_err(|error| error.needed(|by| by.page = self.page))
+        children.map(Some).map_err(|error| error.needed(|by| by.page = self.number))
     }
 
-    pub(crate) fn has_reference(&self, host: &dyn KvRead, row: &ReferenceRow) -> Result<bool> {
-        Ok(self.get(host, &row.key())?.is_some())
+    pub(crate) fn has_reference(&self, tx: &dyn KvRead, row: &ReferenceRow) -> Result<bool> {
+        Ok(self.get(tx, &row.key())?.is_some())
     }
 
     /// Calls `each` with all reference rows that can be read.
     pub(crate) fn visit_references(
         &self,
-        host: &dyn KvRead,
+        tx: &dyn KvRead,
         mut each: impl FnMut(ReferenceRow) -> Result<()>,
     ) -> Result<()> {
         let (min, max) = self.span(&[REFERENCE]);
         let begin = min.len();
-        for pair in host.scan(KeySpan::new(&min, max.as_deref()), Direction::Forward)? {
+        for pair in tx.scan(KeySpan::new(&min, max.as_deref()), Direction::Forward)? {
             let key = pair?.0;
             ReferenceRow::parse(key.get(begin..).unwrap_or_default()).map_or(Ok(()), &mut each)?;
         }
@@ -209,28 +209,28 @@ impl Rows {
     }
 
     /// Whether a commit, another piece or a stream refers to a piece.
-    pub(crate) fn is_needed(&self, host: &dyn KvRead, digest: &Digest) -> Result<bool> {
+    pub(crate) fn is_needed(&self, tx: &dyn KvRead, digest: &Digest) -> Result<bool> {
         let (min, max) = self.span(&[&[REFERENCE][..], &digest.0].concat());
-        Ok(host.at_least(&min, max.as_deref())?.is_some() || self.is_streamed(host, digest)?)
+        Ok(tx.at_least(&min, max.as_deref())?.is_some() || self.is_streamed(tx, digest)?)
     }
 
     /// Makes a piece a suspect: it may be garbage.
-    pub(crate) fn put_suspect(&self, host: &mut dyn KvWrite, digest: &Digest) -> Result<()> {
-        self.put(host, &suspect_key(digest), Vec::new())
+    pub(crate) fn put_suspect(&self, tx: &mut dyn KvWrite, digest: &Digest) -> Result<()> {
+        self.put(tx, &suspect_key(digest), Vec::new())
     }
 
-    pub(crate) fn remove_suspect(&self, host: &mut dyn KvWrite, digest: &Digest) -> Result<()> {
-        self.remove(host, &suspect_key(digest))
+    pub(crate) fn remove_suspect(&self, tx: &mut dyn KvWrite, digest: &Digest) -> Result<()> {
+        self.remove(tx, &suspect_key(digest))
     }
 
-    pub(crate) fn is_suspect(&self, host: &dyn KvRead, digest: &Digest) -> Result<bool> {
-        Ok(self.get(host, &suspect_key(digest))?.is_some())
+    pub(crate) fn is_suspect(&self, tx: &dyn KvRead, digest: &Digest) -> Result<bool> {
+        Ok(self.get(tx, &suspect_key(digest))?.is_some())
     }
 
     /// The next suspects after this one, at most `most`.
     pub(crate) fn suspects(
         &self,
-        host: &dyn KvRead,
+        tx: &dyn KvRead,
         after: Option<&Digest>,
         most: usize,
     ) -> Result<Vec<Digest>> {
@@ -239,8 +239,8 @@ impl Rows {
         if most == 0 {
             return Ok(suspects);
         }
-        self.visit_digests(host, SUSPECT, after, |digest, key, row| {
-            sealed::open(self.page, key, row)?;
+        self.visit_digests(tx, SUSPECT, after, |digest, key, row| {
+            sealed::open(self.number, key, row)?;
             suspects.push(digest);
             Ok(if suspects.len() < most { Continue(()) } else { Break(()) })
         })?;
@@ -248,10 +248,10 @@ impl Rows {
     }
 
     /// Whether there is any reference row or suspect row.
-    pub(crate) fn has_reference_rows(&self, host: &dyn KvRead) -> Result<bool> {
+    pub(crate) fn has_reference_rows(&self, tx: &dyn KvRead) -> Result<bool> {
         for first in [REFERENCE, SUSPECT] {
             let (min, max) = self.span(&[first]);
-            if host.at_least(&min, max.as_deref())?.is_some() {
+            if tx.at_least(&min, max.as_deref())?.is_some() {
                 return Ok(true);
             }
         }
@@ -259,9 +259,9 @@ impl Rows {
     }
 
     /// Removes at most `most` reference rows and suspect rows. Returns `false` if more are left.
-    pub(crate) fn clear_references(&self, host: &mut dyn KvWrite, most: usize) -> Result<bool> {
-        let (keys, is_all) = self.some_keys(host, &[REFERENCE, SUSPECT], most)?;
-        keys.iter().try_for_each(|(_, key)| host.remove(key))?;
+    pub(crate) fn clear_references(&self, tx: &mut dyn KvWrite, most: usize) -> Result<bool> {
+        let (keys, is_all) = self.some_keys(tx, &[REFERENCE, SUSPECT], most)?;
+        keys.iter().try_for_each(|(_, key)| tx.remove(key))?;
         Ok(is_all)
     }
 }

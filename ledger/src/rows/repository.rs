@@ -29,15 +29,15 @@ const FIRST_PAGE: u64 = 1;
 /// The page number in checksums of the repository's own rows.
 pub(crate) const NO_PAGE: u64 = 0;
 
-pub(super) fn get(host: &dyn KvRead, key: &[u8]) -> Result<Option<Vec<u8>>> {
-    match host.get(key)? {
+pub(super) fn get(tx: &dyn KvRead, key: &[u8]) -> Result<Option<Vec<u8>>> {
+    match tx.get(key)? {
         None => Ok(None),
         Some(row) => Ok(Some(sealed::open(NO_PAGE, key, &row)?.to_vec())),
     }
 }
 
-pub(super) fn put(host: &mut dyn KvWrite, key: &[u8], value: Vec<u8>) -> Result<()> {
-    Ok(host.put(key, &sealed::seal(NO_PAGE, key, value))?)
+pub(super) fn put(tx: &mut dyn KvWrite, key: &[u8], value: Vec<u8>) -> Result<()> {
+    Ok(tx.put(key, &sealed::seal(NO_PAGE, key, value))?)
 }
 
 /// The content of a database.
@@ -52,8 +52,8 @@ pub(crate) enum DatabaseContent {
 ///
 /// # Errors
 /// If it is a repository of another version.
-pub(crate) fn content(host: &dyn KvRead) -> Result<DatabaseContent> {
-    match get(host, &[FORMAT_ROW]) {
+pub(crate) fn content(tx: &dyn KvRead) -> Result<DatabaseContent> {
+    match get(tx, &[FORMAT_ROW]) {
         Ok(Some(value)) => match value.strip_prefix(MAGIC).map(<[u8; 4]>::try_from) {
             Some(Ok(format)) if u32::from_be_bytes(format) == FORMAT => {
                 Ok(DatabaseContent::Repository)
@@ -64,7 +64,7 @@ pub(crate) fn content(host: &dyn KvRead) -> Result<DatabaseContent> {
             }
             _ => Ok(DatabaseContent::Other),
         },
-        Ok(None) => match host.at_least(b"", None)? {
+        Ok(None) => match tx.at_least(b"", None)? {
             None => Ok(DatabaseContent::Nothing),
             Some(_) => Ok(DatabaseContent::Other),
         },
@@ -76,23 +76,23 @@ pub(crate) fn content(host: &dyn KvRead) -> Result<DatabaseContent> {
 /// Writes the first rows of a repository with this ID, on a device with this fingerprint. Its pages
 /// lie under prefixes, or have databases of their own.
 pub(crate) fn create(
-    host: &mut dyn KvWrite,
+    tx: &mut dyn KvWrite,
     (id, is_separate): ([u8; 16], bool),
     device: [u8; 16],
 ) -> Result<()> {
-    put(host, &[FORMAT_ROW], [MAGIC, &FORMAT.to_be_bytes()].concat())?;
-    put(host, &[REPOSITORY], [&id[..], &[u8::from(is_separate)]].concat())?;
-    put(host, &[DEVICE], [&device[..], &[0; 8]].concat())?;
-    put(host, &[NEXT_PAGE], FIRST_PAGE.to_be_bytes().to_vec())
+    put(tx, &[FORMAT_ROW], [MAGIC, &FORMAT.to_be_bytes()].concat())?;
+    put(tx, &[REPOSITORY], [&id[..], &[u8::from(is_separate)]].concat())?;
+    put(tx, &[DEVICE], [&device[..], &[0; 8]].concat())?;
+    put(tx, &[NEXT_PAGE], FIRST_PAGE.to_be_bytes().to_vec())
 }
 
 /// The ID of the repository, and whether its pages have databases of their own.
-pub(crate) fn identity(host: &dyn KvRead) -> Result<([u8; 16], bool)> {
-    let value = get(host, &[REPOSITORY])?.unwrap_or_default();
+pub(crate) fn identity(tx: &dyn KvRead) -> Result<([u8; 16], bool)> {
+    let value = get(tx, &[REPOSITORY])?.unwrap_or_default();
     match (value.first_chunk(), value.get(16..)) {
         (Some(id), Some([is_separate @ (0 | 1)])) => Ok((*id, *is_separate == 1)),
-        (Some(_), Some([host])) => {
-            Err(sealed::unknown((NO_PAGE, &[REPOSITORY]), "host", *host, "0 and 1"))
+        (Some(_), Some([tx])) => {
+            Err(sealed::unknown((NO_PAGE, &[REPOSITORY]), "host", *tx, "0 and 1"))
         }
         _ => Err(sealed::damaged(NO_PAGE, &[REPOSITORY], "it is no ID of a repository")),
     }
@@ -121,9 +121,9 @@ pub(crate) fn check_ledger(ledger: &str) -> Result<()> {
 }
 
 /// The number of a page. `None` if there is no such page.
-pub(crate) fn page(host: &dyn KvRead, ledger: &str, page: &PageId) -> Result<Option<u64>> {
+pub(crate) fn page(tx: &dyn KvRead, ledger: &str, page: &PageId) -> Result<Option<u64>> {
     let key = by_name(ledger, page);
-    let Some(value) = get(host, &key)? else { return Ok(None) };
+    let Some(value) = get(tx, &key)? else { return Ok(None) };
     match <[u8; 8]>::try_from(&*value).map(u64::from_be_bytes) {
         Ok(number) if number <= number::MAX => Ok(Some(number)),
         _ => Err(sealed::damaged(NO_PAGE, &key, "it is no page number")),
@@ -186,65 +186,65 @@ pub(super) fn of_page(row: u8, number: u64) -> Vec<u8> {
 }
 
 /// Gives a page a number, and its name unless it is being made.
-pub(crate) fn add_page(host: &mut dyn KvWrite, row: &PageRow) -> Result<u64> {
-    let next = get(host, &[NEXT_PAGE])?.and_then(|value| value.try_into().ok());
+pub(crate) fn add_page(tx: &mut dyn KvWrite, row: &PageRow) -> Result<u64> {
+    let next = get(tx, &[NEXT_PAGE])?.and_then(|value| value.try_into().ok());
     let Some(next) = next.map(u64::from_be_bytes).filter(|next| *next <= number::MAX) else {
         return Err(sealed::damaged(NO_PAGE, &[NEXT_PAGE], "it is no page number"));
     };
-    put(host, &[NEXT_PAGE], (next + 1).to_be_bytes().to_vec())?;
+    put(tx, &[NEXT_PAGE], (next + 1).to_be_bytes().to_vec())?;
     match row.state {
-        PageState::Making(_) => put(host, &of_page(BY_NUMBER, next), row.to_bytes())?,
-        _ => name_page(host, next, row)?,
+        PageState::Making(_) => put(tx, &of_page(BY_NUMBER, next), row.to_bytes())?,
+        _ => name_page(tx, next, row)?,
     }
     Ok(next)
 }
 
 /// Gives a page that was made its name.
-pub(crate) fn name_page(host: &mut dyn KvWrite, number: u64, row: &PageRow) -> Result<()> {
+pub(crate) fn name_page(tx: &mut dyn KvWrite, number: u64, row: &PageRow) -> Result<()> {
     let row = PageRow { state: PageState::InUse, ..row.clone() };
-    put(host, &by_name(&row.ledger, &row.id), number.to_be_bytes().to_vec())?;
-    put(host, &of_page(BY_NUMBER, number), row.to_bytes())
+    put(tx, &by_name(&row.ledger, &row.id), number.to_be_bytes().to_vec())?;
+    put(tx, &of_page(BY_NUMBER, number), row.to_bytes())
 }
 
 /// Gives a page that is in use another name, which no page has.
 pub(crate) fn rename_page(
-    host: &mut dyn KvWrite,
+    tx: &mut dyn KvWrite,
     number: u64,
     (from, to): (&PageRow, (&str, PageId)),
 ) -> Result<()> {
-    host.remove(&by_name(&from.ledger, &from.id))?;
+    tx.remove(&by_name(&from.ledger, &from.id))?;
     let (ledger, id) = to;
-    name_page(host, number, &PageRow { state: from.state, ledger: ledger.to_owned(), id })
+    name_page(tx, number, &PageRow { state: from.state, ledger: ledger.to_owned(), id })
 }
 
 /// The row of the page with this number. `None` if there is none.
-pub(crate) fn page_row(host: &dyn KvRead, number: u64) -> Result<Option<PageRow>> {
+pub(crate) fn page_row(tx: &dyn KvRead, number: u64) -> Result<Option<PageRow>> {
     let key = of_page(BY_NUMBER, number);
-    let Some(value) = get(host, &key)? else { return Ok(None) };
+    let Some(value) = get(tx, &key)? else { return Ok(None) };
     let row = PageRow::parse(&value);
     row.map(Some).ok_or_else(|| sealed::damaged(NO_PAGE, &key, "it is no page"))
 }
 
 /// Writes that a page is deleted: its rows are removed from now on.
-pub(crate) fn begin_removal(host: &mut dyn KvWrite, number: u64, row: &PageRow) -> Result<()> {
+pub(crate) fn begin_removal(tx: &mut dyn KvWrite, number: u64, row: &PageRow) -> Result<()> {
     let row = PageRow { state: PageState::Deleting, ..row.clone() };
-    put(host, &of_page(BY_NUMBER, number), row.to_bytes())
+    put(tx, &of_page(BY_NUMBER, number), row.to_bytes())
 }
 
 /// Removes the repository's rows of a page.
-pub(crate) fn remove_page(host: &mut dyn KvWrite, number: u64, row: &PageRow) -> Result<()> {
+pub(crate) fn remove_page(tx: &mut dyn KvWrite, number: u64, row: &PageRow) -> Result<()> {
     // A page that was never completed has no name, and another page may have the name of its row.
-    if page(host, &row.ledger, &row.id)? == Some(number) {
-        host.remove(&by_name(&row.ledger, &row.id))?;
+    if page(tx, &row.ledger, &row.id)? == Some(number) {
+        tx.remove(&by_name(&row.ledger, &row.id))?;
     }
-    host.remove(&of_page(CLOSED, number))?;
-    Ok(host.remove(&of_page(BY_NUMBER, number))?)
+    tx.remove(&of_page(CLOSED, number))?;
+    Ok(tx.remove(&of_page(BY_NUMBER, number))?)
 }
 
 /// All pages with their numbers, in the order of these.
-pub(crate) fn page_rows(host: &dyn KvRead) -> Result<Vec<(u64, PageRow)>> {
+pub(crate) fn page_rows(tx: &dyn KvRead) -> Result<Vec<(u64, PageRow)>> {
     let mut pages = Vec::new();
-    each(host, &[BY_NUMBER], "it is no page", |key, value| {
+    each(tx, &[BY_NUMBER], "it is no page", |key, value| {
         let (number, rest) = number::decode(key)?;
         pages.push((number, PageRow::parse(value).filter(|_| rest.is_empty())?));
         Some(())
@@ -255,13 +255,13 @@ pub(crate) fn page_rows(host: &dyn KvRead) -> Result<Vec<(u64, PageRow)>> {
 /// Calls a function with each row whose key begins like this: the rest of the key, and the value.
 /// The function returns `None` if the row is damaged.
 pub(super) fn each(
-    host: &dyn KvRead,
+    tx: &dyn KvRead,
     begin: &[u8],
     damaged: &'static str,
     mut with: impl FnMut(&[u8], &[u8]) -> Option<()>,
 ) -> Result<()> {
     let max = after_prefix(begin);
-    for pair in host.scan(KeySpan::new(begin, max.as_deref()), Direction::Forward)? {
+    for pair in tx.scan(KeySpan::new(begin, max.as_deref()), Direction::Forward)? {
         let (key, row) = pair?;
         let value = sealed::open(NO_PAGE, &key, &row)?;
         with(&key[begin.len()..], value).ok_or_else(|| sealed::damaged(NO_PAGE, &key, damaged))?;
@@ -270,17 +270,17 @@ pub(super) fn each(
 }
 
 /// The device: its fingerprint and its epoch.
-pub(crate) fn device(host: &dyn KvRead) -> Result<[u8; 24]> {
-    let value = get(host, &[DEVICE])?.and_then(|value| value.try_into().ok());
+pub(crate) fn device(tx: &dyn KvRead) -> Result<[u8; 24]> {
+    let value = get(tx, &[DEVICE])?.and_then(|value| value.try_into().ok());
     value.ok_or_else(|| sealed::damaged(NO_PAGE, &[DEVICE], "it is no device"))
 }
 
 /// Begins a new epoch of the device. Rows of a page from an earlier epoch do not count for a page
 /// of the same name in this one.
-pub(crate) fn raise_epoch(host: &mut dyn KvWrite) -> Result<()> {
-    let mut device = device(host)?;
+pub(crate) fn raise_epoch(tx: &mut dyn KvWrite) -> Result<()> {
+    let mut device = device(tx)?;
     if let Some(epoch) = device.last_chunk_mut() {
         *epoch = u64::from_be_bytes(*epoch).wrapping_add(1).to_be_bytes();
     }
-    put(host, &[DEVICE], device.to_vec())
+    put(tx, &[DEVICE], device.to_vec())
 }

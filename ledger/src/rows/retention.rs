@@ -28,11 +28,11 @@ impl Pruned {
         let (generation, time) = value.split_first_chunk()?;
         let time = CommitTime(u64::from_be_bytes(time.try_into().ok()?));
         let pruned = Pruned { generation: u64::from_be_bytes(*generation), time };
-        pruned.can_be().then_some(pruned)
+        pruned.is_valid().then_some(pruned)
     }
 
     /// Whether there can be such a commit.
-    pub(crate) fn can_be(&self) -> bool {
+    pub(crate) fn is_valid(&self) -> bool {
         let limits = 1..CommitTime::LIMIT;
         limits.contains(&self.generation) && limits.contains(&self.time.0)
     }
@@ -49,9 +49,9 @@ fn expiring_key(id: &CommitId) -> Vec<u8> {
 
 impl Rows {
     /// The record of a pruned parent. `None` if the commit is not one.
-    pub(crate) fn pruned(&self, host: &dyn KvRead, id: &CommitId) -> Result<Option<Pruned>> {
+    pub(crate) fn pruned(&self, tx: &dyn KvRead, id: &CommitId) -> Result<Option<Pruned>> {
         let key = pruned_key(id);
-        let Some(value) = self.get(host, &key)? else { return Ok(None) };
+        let Some(value) = self.get(tx, &key)? else { return Ok(None) };
         match Pruned::parse(&value) {
             Some(pruned) => Ok(Some(pruned)),
             None => Err(self.damaged(&key, "it is no generation and time")),
@@ -60,23 +60,23 @@ impl Rows {
 
     pub(crate) fn put_pruned(
         &self,
-        host: &mut dyn KvWrite,
+        tx: &mut dyn KvWrite,
         id: &CommitId,
         pruned: Pruned,
     ) -> Result<()> {
         let mut value = pruned.generation.to_be_bytes().to_vec();
         value.extend_from_slice(&pruned.time.0.to_be_bytes());
-        self.put(host, &pruned_key(id), value)
+        self.put(tx, &pruned_key(id), value)
     }
 
-    pub(crate) fn remove_pruned(&self, host: &mut dyn KvWrite, id: &CommitId) -> Result<()> {
-        self.remove(host, &pruned_key(id))
+    pub(crate) fn remove_pruned(&self, tx: &mut dyn KvWrite, id: &CommitId) -> Result<()> {
+        self.remove(tx, &pruned_key(id))
     }
 
     /// The expiring commits, each with the end of its grace time in milliseconds.
-    pub(crate) fn expiring(&self, host: &dyn KvRead) -> Result<Vec<(CommitId, u64)>> {
+    pub(crate) fn expiring(&self, tx: &dyn KvRead) -> Result<Vec<(CommitId, u64)>> {
         let mut expiring = Vec::new();
-        self.visit(host, &[EXPIRING], |id, value| {
+        self.visit(tx, &[EXPIRING], |id, value| {
             match (Digest::from_slice(id), value.try_into()) {
                 (Some(id), Ok(after)) => {
                     expiring.push((CommitId(id), u64::from_be_bytes(after)));
@@ -90,33 +90,33 @@ impl Rows {
 
     pub(crate) fn put_expiring(
         &self,
-        host: &mut dyn KvWrite,
+        tx: &mut dyn KvWrite,
         id: &CommitId,
         after: u64,
     ) -> Result<()> {
-        self.put(host, &expiring_key(id), after.to_be_bytes().to_vec())
+        self.put(tx, &expiring_key(id), after.to_be_bytes().to_vec())
     }
 
-    pub(crate) fn remove_expiring(&self, host: &mut dyn KvWrite, id: &CommitId) -> Result<()> {
-        self.remove(host, &expiring_key(id))
+    pub(crate) fn remove_expiring(&self, tx: &mut dyn KvWrite, id: &CommitId) -> Result<()> {
+        self.remove(tx, &expiring_key(id))
     }
 
     /// Whether a commit is expiring: it is not kept, and has a grace time.
-    pub(crate) fn is_expiring(&self, host: &dyn KvRead, id: &CommitId) -> Result<bool> {
-        Ok(host.get(&self.stored(&expiring_key(id)))?.is_some())
+    pub(crate) fn is_expiring(&self, tx: &dyn KvRead, id: &CommitId) -> Result<bool> {
+        Ok(tx.get(&self.stored(&expiring_key(id)))?.is_some())
     }
 
     /// Adds an older commit to the keep set: raises its version, so that collectors compute it
     /// again, and clears the grace time of the commit and of its ancestors, so that it begins anew
     /// when they are not kept any more.
-    pub(crate) fn keep(&self, host: &mut dyn KvWrite, id: &CommitId) -> Result<()> {
-        self.raise_keep_version(host)?;
+    pub(crate) fn keep(&self, tx: &mut dyn KvWrite, id: &CommitId) -> Result<()> {
+        self.raise_keep_version(tx)?;
         let mut ahead = vec![*id];
         for _ in 0..ANEW {
             let Some(id) = ahead.pop() else { break };
-            if self.is_expiring(host, &id)? {
-                self.remove_expiring(host, &id)?;
-                let commit = self.commit(host, &id)?;
+            if self.is_expiring(tx, &id)? {
+                self.remove_expiring(tx, &id)?;
+                let commit = self.commit(tx, &id)?;
                 ahead.extend(commit.iter().flat_map(|commit| commit.parents()));
             }
         }
@@ -126,29 +126,29 @@ impl Rows {
     /// Removes a commit, and the row of a merge with these parents.
     pub(crate) fn remove_commit(
         &self,
-        host: &mut dyn KvWrite,
+        tx: &mut dyn KvWrite,
         id: &CommitId,
         parents: &[CommitId],
     ) -> Result<()> {
         if let [first, second] = parents {
-            self.remove(host, &merge_key(&[*first, *second], id))?;
+            self.remove(tx, &merge_key(&[*first, *second], id))?;
         }
-        self.remove_expiring(host, id)?;
-        self.remove(host, &commit_key(id))
+        self.remove_expiring(tx, id)?;
+        self.remove(tx, &commit_key(id))
     }
 
     /// Calls `each` with the commits after this one, by their IDs, until it breaks: with the ID,
     /// the commit, and how many pieces it was the first to write.
     pub(crate) fn visit_commits(
         &self,
-        host: &dyn KvRead,
+        tx: &dyn KvRead,
         after: Option<&CommitId>,
         mut each: impl FnMut(CommitId, crate::commit::encoding::Commit, u32) -> ControlFlow<()>,
     ) -> Result<()> {
         let after = after.map(|id| id.0);
-        self.visit_digests(host, super::page::COMMIT, after.as_ref(), |id, key, row| {
+        self.visit_digests(tx, super::page::COMMIT, after.as_ref(), |id, key, row| {
             let id = CommitId(id);
-            let value = super::sealed::open(self.page, key, row)?;
+            let value = super::sealed::open(self.number, key, row)?;
             let (commit, pieces) = self.parse_commit(&id, key, value)?;
             Ok(each(id, commit, pieces))
         })

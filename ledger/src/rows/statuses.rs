@@ -70,8 +70,8 @@ pub(crate) struct StatusWriter {
 }
 
 impl StatusWriter {
-    pub(crate) fn begin(rows: &Rows, host: &dyn KvRead) -> Result<Self> {
-        Ok(StatusWriter { has_remote: rows.remote(host)? != Remote::None, has_streamed: None })
+    pub(crate) fn begin(rows: &Rows, tx: &dyn KvRead) -> Result<Self> {
+        Ok(StatusWriter { has_remote: rows.remote(tx)? != Remote::None, has_streamed: None })
     }
 
     /// For commits and pieces that come from the remote.
@@ -83,39 +83,39 @@ impl StatusWriter {
     /// any more once a commit has it.
     pub(crate) fn piece(
         &mut self,
-        (rows, host): (&Rows, &mut dyn KvWrite),
+        (rows, tx): (&Rows, &mut dyn KvWrite),
         digest: &Digest,
         is_new: bool,
         counts: &mut Counts,
     ) -> Result<()> {
         if is_new {
-            return self.new_piece((rows, host), digest, counts);
+            return self.new_piece((rows, tx), digest, counts);
         }
         let has_streamed = match self.has_streamed {
             Some(known) => known,
-            None => *self.has_streamed.insert(rows.has_streamed(host)?),
+            None => *self.has_streamed.insert(rows.has_streamed(tx)?),
         };
-        if has_streamed { rows.settle_streamed(host, digest) } else { Ok(()) }
+        if has_streamed { rows.settle_streamed(tx, digest) } else { Ok(()) }
     }
 
     /// A new piece that this process has made.
     pub(crate) fn new_piece(
         &self,
-        (rows, host): (&Rows, &mut dyn KvWrite),
+        (rows, tx): (&Rows, &mut dyn KvWrite),
         digest: &Digest,
         counts: &mut Counts,
     ) -> Result<()> {
-        if self.has_remote { rows.put_local(host, digest, counts) } else { Ok(()) }
+        if self.has_remote { rows.put_local(tx, digest, counts) } else { Ok(()) }
     }
 
     /// A commit that this process has made.
     pub(crate) fn commit(
         &self,
-        (rows, host): (&Rows, &mut dyn KvWrite),
+        (rows, tx): (&Rows, &mut dyn KvWrite),
         (id, generation): (&CommitId, u64),
         counts: &mut Counts,
     ) -> Result<()> {
-        if self.has_remote { rows.put_unsynced(host, id, generation, counts) } else { Ok(()) }
+        if self.has_remote { rows.put_unsynced(tx, id, generation, counts) } else { Ok(()) }
     }
 }
 
@@ -133,25 +133,25 @@ fn note_key(name: &[u8]) -> Vec<u8> {
 }
 
 impl Rows {
-    pub(crate) fn remote(&self, host: &dyn KvRead) -> Result<Remote> {
-        match self.get(host, &[REMOTE])? {
+    pub(crate) fn remote(&self, tx: &dyn KvRead) -> Result<Remote> {
+        match self.get(tx, &[REMOTE])? {
             None => Ok(Remote::None),
             Some(value) => Remote::parse(&value)
                 .ok_or_else(|| self.damaged(&[REMOTE], "it is no remote that is known")),
         }
     }
 
-    pub(crate) fn put_remote(&self, host: &mut dyn KvWrite, remote: Remote) -> Result<()> {
+    pub(crate) fn put_remote(&self, tx: &mut dyn KvWrite, remote: Remote) -> Result<()> {
         match remote {
-            Remote::None => self.remove(host, &[REMOTE]),
-            remote => self.put(host, &[REMOTE], remote.to_bytes()),
+            Remote::None => self.remove(tx, &[REMOTE]),
+            remote => self.put(tx, &[REMOTE], remote.to_bytes()),
         }
     }
 
     /// The generation of a commit that is not at the remote yet. `None` if it has no such row.
-    pub(crate) fn unsynced(&self, host: &dyn KvRead, id: &CommitId) -> Result<Option<u64>> {
+    pub(crate) fn unsynced(&self, tx: &dyn KvRead, id: &CommitId) -> Result<Option<u64>> {
         let key = unsynced_key(id);
-        let Some(value) = self.get(host, &key)? else { return Ok(None) };
+        let Some(value) = self.get(tx, &key)? else { return Ok(None) };
         match <[u8; 8]>::try_from(&*value) {
             Ok(generation) => Ok(Some(u64::from_be_bytes(generation))),
             Err(_) => Err(self.damaged(&key, "it is no generation")),
@@ -161,13 +161,13 @@ impl Rows {
     /// Writes that a commit is not at the remote yet.
     pub(crate) fn put_unsynced(
         &self,
-        host: &mut dyn KvWrite,
+        tx: &mut dyn KvWrite,
         id: &CommitId,
         generation: u64,
         counts: &mut Counts,
     ) -> Result<()> {
-        if self.unsynced(host, id)?.is_none() {
-            self.put(host, &unsynced_key(id), generation.to_be_bytes().to_vec())?;
+        if self.unsynced(tx, id)?.is_none() {
+            self.put(tx, &unsynced_key(id), generation.to_be_bytes().to_vec())?;
             counts.unsynced = counts.unsynced.saturating_add(1);
         }
         Ok(())
@@ -176,22 +176,22 @@ impl Rows {
     /// Removes the row of an unsynced commit. Returns `false` if there was none.
     pub(crate) fn remove_unsynced(
         &self,
-        host: &mut dyn KvWrite,
+        tx: &mut dyn KvWrite,
         id: &CommitId,
         counts: &mut Counts,
     ) -> Result<bool> {
-        let is_there = self.unsynced(host, id)?.is_some();
+        let is_there = self.unsynced(tx, id)?.is_some();
         if is_there {
-            self.remove(host, &unsynced_key(id))?;
+            self.remove(tx, &unsynced_key(id))?;
             counts.unsynced = counts.unsynced.saturating_sub(1);
         }
         Ok(is_there)
     }
 
     /// The commits that are not at the remote yet, by their IDs.
-    pub(crate) fn all_unsynced(&self, host: &dyn KvRead) -> Result<Vec<CommitId>> {
+    pub(crate) fn all_unsynced(&self, tx: &dyn KvRead) -> Result<Vec<CommitId>> {
         let mut all = Vec::new();
-        self.visit(host, &[UNSYNCED], |id, _| match Digest::from_slice(id) {
+        self.visit(tx, &[UNSYNCED], |id, _| match Digest::from_slice(id) {
             Some(id) => {
                 all.push(CommitId(id));
                 Ok(())
@@ -203,37 +203,37 @@ impl Rows {
 
     /// The commits that are not at the remote yet and are reachable from a head or a tag, by
     /// generation.
-    pub(crate) fn named_unsynced(&self, host: &dyn KvRead) -> Result<BTreeSet<(u64, CommitId)>> {
-        let heads = self.branches(host)?.into_iter().flat_map(|(_, heads)| heads);
+    pub(crate) fn reachable_unsynced(&self, tx: &dyn KvRead) -> Result<BTreeSet<(u64, CommitId)>> {
+        let heads = self.branches(tx)?.into_iter().flat_map(|(_, heads)| heads);
         let mut ahead: Vec<CommitId> = heads.map(|head| head.id).collect();
-        ahead.extend(self.tags(host)?.into_iter().map(|(_, id)| id));
+        ahead.extend(self.tags(tx)?.into_iter().map(|(_, id)| id));
         let (mut found, mut seen) = (BTreeSet::new(), BTreeSet::new());
         while let Some(id) = ahead.pop() {
             if !seen.insert(id) {
                 continue;
             }
             // A synced commit has only synced parents.
-            let Some(generation) = self.unsynced(host, &id)? else { continue };
+            let Some(generation) = self.unsynced(tx, &id)? else { continue };
             found.insert((generation, id));
-            ahead.extend(self.commit(host, &id)?.iter().flat_map(|commit| commit.parents()));
+            ahead.extend(self.commit(tx, &id)?.iter().flat_map(|commit| commit.parents()));
         }
         Ok(found)
     }
 
     /// Whether a piece has a row that says that it is not at the remote yet.
-    pub(crate) fn is_local(&self, host: &dyn KvRead, digest: &Digest) -> Result<bool> {
-        Ok(self.get(host, &local_key(digest))?.is_some())
+    pub(crate) fn is_local(&self, tx: &dyn KvRead, digest: &Digest) -> Result<bool> {
+        Ok(self.get(tx, &local_key(digest))?.is_some())
     }
 
     /// Writes that a piece is not at the remote yet.
     pub(crate) fn put_local(
         &self,
-        host: &mut dyn KvWrite,
+        tx: &mut dyn KvWrite,
         digest: &Digest,
         counts: &mut Counts,
     ) -> Result<()> {
-        if !self.is_local(host, digest)? {
-            self.put(host, &local_key(digest), Vec::new())?;
+        if !self.is_local(tx, digest)? {
+            self.put(tx, &local_key(digest), Vec::new())?;
             counts.local = counts.local.saturating_add(1);
         }
         Ok(())
@@ -242,13 +242,13 @@ impl Rows {
     /// Removes the row of a local piece. Returns `false` if there was none.
     pub(crate) fn remove_local(
         &self,
-        host: &mut dyn KvWrite,
+        tx: &mut dyn KvWrite,
         digest: &Digest,
         counts: &mut Counts,
     ) -> Result<bool> {
-        let is_there = self.is_local(host, digest)?;
+        let is_there = self.is_local(tx, digest)?;
         if is_there {
-            self.remove(host, &local_key(digest))?;
+            self.remove(tx, &local_key(digest))?;
             counts.local = counts.local.saturating_sub(1);
         }
         Ok(is_there)
@@ -258,23 +258,23 @@ impl Rows {
     /// `false`.
     pub(crate) fn visit_local(
         &self,
-        host: &dyn KvRead,
+        tx: &dyn KvRead,
         after: Option<&Digest>,
         mut each: impl FnMut(Digest) -> Result<bool>,
     ) -> Result<()> {
         use std::ops::ControlFlow::{Break, Continue};
-        self.visit_digests(host, LOCAL, after, |digest, key, row| {
-            super::sealed::open(self.page, key, row)?;
+        self.visit_digests(tx, LOCAL, after, |digest, key, row| {
+            super::sealed::open(self.number, key, row)?;
             Ok(if each(digest)? { Continue(()) } else { Break(()) })
         })
     }
 
     /// Whether a stream has put the piece, and no commit has it yet.
-    pub(crate) fn is_transient(&self, host: &dyn KvRead, digest: &Digest) -> Result<bool> {
+    pub(crate) fn is_transient(&self, tx: &dyn KvRead, digest: &Digest) -> Result<bool> {
         use super::process::StreamState;
         use super::streams::StreamedRow;
         let mut rows = Vec::new();
-        self.visit(host, &[&[super::streams::STREAMED][..], &digest.0].concat(), |rest, value| {
+        self.visit(tx, &[&[super::streams::STREAMED][..], &digest.0].concat(), |rest, value| {
             let key = [&[super::streams::STREAMED][..], &digest.0, rest].concat();
             let row = StreamedRow::parse(&key[1..], value);
             rows.push(row.ok_or_else(|| self.damaged(&key, "it is no piece of a stream"))?);
@@ -284,7 +284,7 @@ impl Rows {
             return Ok(false);
         }
         for row in rows {
-            if let Some(StreamState::Attached { .. }) = self.stream(host, &row.stream)? {
+            if let Some(StreamState::Attached { .. }) = self.stream(tx, &row.stream)? {
                 return Ok(false);
             }
         }
@@ -295,13 +295,13 @@ impl Rows {
     /// are left.
     pub(crate) fn remove_statuses(
         &self,
-        host: &mut dyn KvWrite,
+        tx: &mut dyn KvWrite,
         most: usize,
         counts: &mut Counts,
     ) -> Result<bool> {
-        let (keys, is_all) = self.some_keys(host, &[UNSYNCED, LOCAL], most)?;
+        let (keys, is_all) = self.some_keys(tx, &[UNSYNCED, LOCAL], most)?;
         for (first, key) in keys {
-            host.remove(&key)?;
+            tx.remove(&key)?;
             let count = if first == LOCAL { &mut counts.local } else { &mut counts.unsynced };
             *count = count.saturating_sub(1);
         }
@@ -309,21 +309,21 @@ impl Rows {
     }
 
     /// A note, which code that syncs has put.
-    pub(crate) fn note(&self, host: &dyn KvRead, name: &[u8]) -> Result<Option<Vec<u8>>> {
-        self.get(host, &note_key(name))
+    pub(crate) fn note(&self, tx: &dyn KvRead, name: &[u8]) -> Result<Option<Vec<u8>>> {
+        self.get(tx, &note_key(name))
     }
 
-    pub(crate) fn put_note(&self, host: &mut dyn KvWrite, name: &[u8], note: &[u8]) -> Result<()> {
-        self.put(host, &note_key(name), note.to_vec())
+    pub(crate) fn put_note(&self, tx: &mut dyn KvWrite, name: &[u8], note: &[u8]) -> Result<()> {
+        self.put(tx, &note_key(name), note.to_vec())
     }
 
-    pub(crate) fn remove_note(&self, host: &mut dyn KvWrite, name: &[u8]) -> Result<()> {
-        self.remove(host, &note_key(name))
+    pub(crate) fn remove_note(&self, tx: &mut dyn KvWrite, name: &[u8]) -> Result<()> {
+        self.remove(tx, &note_key(name))
     }
 
     /// Whether a branch was ever reset, squashed or removed.
-    pub(crate) fn has_resets(&self, host: &dyn KvRead) -> Result<bool> {
+    pub(crate) fn has_resets(&self, tx: &dyn KvRead) -> Result<bool> {
         let (min, max) = self.span(&[super::page::RESETS]);
-        Ok(host.at_least(&min, max.as_deref())?.is_some())
+        Ok(tx.at_least(&min, max.as_deref())?.is_some())
     }
 }

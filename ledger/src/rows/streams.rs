@@ -50,13 +50,9 @@ fn stream_key(stream: &StreamId) -> Vec<u8> {
 
 impl Rows {
     /// The state of a stream. `None` if it was given up, or is over.
-    pub(crate) fn stream(
-        &self,
-        host: &dyn KvRead,
-        stream: &StreamId,
-    ) -> Result<Option<StreamState>> {
+    pub(crate) fn stream(&self, tx: &dyn KvRead, stream: &StreamId) -> Result<Option<StreamState>> {
         let key = stream_key(stream);
-        let Some(value) = self.get(host, &key)? else { return Ok(None) };
+        let Some(value) = self.get(tx, &key)? else { return Ok(None) };
         match hold(&key[1..], &value) {
             Some(Hold::Stream(_, state)) => Ok(Some(state)),
             _ => Err(self.damaged(&key, "it is no stream")),
@@ -65,21 +61,21 @@ impl Rows {
 
     pub(crate) fn put_stream(
         &self,
-        host: &mut dyn KvWrite,
+        tx: &mut dyn KvWrite,
         stream: &StreamId,
         state: StreamState,
     ) -> Result<()> {
-        self.put(host, &stream_key(stream), Hold::Stream(*stream, state).value())
+        self.put(tx, &stream_key(stream), Hold::Stream(*stream, state).value())
     }
 
-    pub(crate) fn remove_stream(&self, host: &mut dyn KvWrite, stream: &StreamId) -> Result<()> {
-        self.remove(host, &stream_key(stream))
+    pub(crate) fn remove_stream(&self, tx: &mut dyn KvWrite, stream: &StreamId) -> Result<()> {
+        self.remove(tx, &stream_key(stream))
     }
 
     /// The streams of all processes.
-    pub(crate) fn streams(&self, host: &dyn KvRead) -> Result<Vec<(StreamId, StreamState)>> {
+    pub(crate) fn streams(&self, tx: &dyn KvRead) -> Result<Vec<(StreamId, StreamState)>> {
         let mut streams = Vec::new();
-        self.visit_holds(host, |hold| {
+        self.visit_holds(tx, |hold| {
             if let Hold::Stream(stream, state) = hold {
                 streams.push((stream, state));
             }
@@ -90,7 +86,7 @@ impl Rows {
     /// Writes a piece of a stream, unless it is stored. Returns whether it was written.
     pub(crate) fn add_streamed(
         &self,
-        host: &mut dyn KvWrite,
+        tx: &mut dyn KvWrite,
         stream: &StreamId,
         (kind, digest): (Kind, &Digest),
         bytes: &[u8],
@@ -98,71 +94,71 @@ impl Rows {
     ) -> Result<bool> {
         let mut row = StreamedRow { digest: *digest, stream: *stream, is_written: false };
         // A value can have the same piece twice.
-        if host.get(&self.stored(&row.key()))?.is_some() {
+        if tx.get(&self.stored(&row.key()))?.is_some() {
             return Ok(false);
         }
-        match self.look_up_piece(host, (kind, digest), bytes)? {
+        match self.look_up_piece(tx, (kind, digest), bytes)? {
             PieceLookup::Absent => {
-                self.put_new_piece(host, (kind, digest), bytes, counts)?;
+                self.put_new_piece(tx, (kind, digest), bytes, counts)?;
                 row.is_written = true;
             }
             PieceLookup::Same(number) if !counts.renews(number) => {}
             // The row that is written below keeps the piece from a running round, but only as long as
             // the stream: a lazy value that has the piece too needs no fetch then, and keeps it.
             PieceLookup::Same(_) | PieceLookup::Different => {
-                self.put_piece(host, (kind, digest), bytes, counts)?
+                self.put_piece(tx, (kind, digest), bytes, counts)?
             }
         }
-        self.put_streamed(host, &row)?;
+        self.put_streamed(tx, &row)?;
         Ok(row.is_written)
     }
 
-    fn put_streamed(&self, host: &mut dyn KvWrite, row: &StreamedRow) -> Result<()> {
-        self.put(host, &row.key(), vec![u8::from(row.is_written)])
+    fn put_streamed(&self, tx: &mut dyn KvWrite, row: &StreamedRow) -> Result<()> {
+        self.put(tx, &row.key(), vec![u8::from(row.is_written)])
     }
 
     /// Removes the row of a piece of a stream. Returns it, or `None` if there was none.
     pub(crate) fn remove_streamed(
         &self,
-        host: &mut dyn KvWrite,
+        tx: &mut dyn KvWrite,
         row: &StreamedRow,
     ) -> Result<Option<StreamedRow>> {
         let key = row.key();
-        let Some(value) = self.get(host, &key)? else { return Ok(None) };
-        self.remove(host, &key)?;
+        let Some(value) = self.get(tx, &key)? else { return Ok(None) };
+        self.remove(tx, &key)?;
         Ok(StreamedRow::parse(&key[1..], &value))
     }
 
     /// Records that a commit has this piece, so that it is not transient any more.
-    pub(crate) fn settle_streamed(&self, host: &mut dyn KvWrite, digest: &Digest) -> Result<()> {
+    pub(crate) fn settle_streamed(&self, tx: &mut dyn KvWrite, digest: &Digest) -> Result<()> {
         let mut written = Vec::new();
-        self.visit(host, &[&[STREAMED][..], &digest.0].concat(), |stream, value| {
+        self.visit(tx, &[&[STREAMED][..], &digest.0].concat(), |stream, value| {
             let row = StreamedRow::parse(&[&digest.0[..], stream].concat(), value);
             written.extend(row.filter(|row| row.is_written));
             Ok(())
         })?;
         for row in written {
-            self.put_streamed(host, &StreamedRow { is_written: false, ..row })?;
+            self.put_streamed(tx, &StreamedRow { is_written: false, ..row })?;
         }
         Ok(())
     }
 
     /// Whether a stream has this piece.
-    pub(crate) fn is_streamed(&self, host: &dyn KvRead, digest: &Digest) -> Result<bool> {
+    pub(crate) fn is_streamed(&self, tx: &dyn KvRead, digest: &Digest) -> Result<bool> {
         let (min, max) = self.span(&[&[STREAMED][..], &digest.0].concat());
-        Ok(host.at_least(&min, max.as_deref())?.is_some())
+        Ok(tx.at_least(&min, max.as_deref())?.is_some())
     }
 
     /// Whether any stream has a piece.
-    pub(crate) fn has_streamed(&self, host: &dyn KvRead) -> Result<bool> {
+    pub(crate) fn has_streamed(&self, tx: &dyn KvRead) -> Result<bool> {
         let (min, max) = self.span(&[STREAMED]);
-        Ok(host.at_least(&min, max.as_deref())?.is_some())
+        Ok(tx.at_least(&min, max.as_deref())?.is_some())
     }
 
     /// Calls `each` with the pieces of streams after this one, by their digests, until it breaks.
     pub(crate) fn visit_streamed(
         &self,
-        host: &dyn KvRead,
+        tx: &dyn KvRead,
         after: Option<&StreamedRow>,
         mut each: impl FnMut(StreamedRow) -> ControlFlow<()>,
     ) -> Result<()> {
@@ -172,10 +168,10 @@ impl Rows {
             min = self.stored(&after.key());
             min.push(0);
         }
-        for pair in host.scan(KeySpan::new(&min, max.as_deref()), Direction::Forward)? {
+        for pair in tx.scan(KeySpan::new(&min, max.as_deref()), Direction::Forward)? {
             let (key, row) = pair?;
             let key = key.get(self.all().0.len()..).unwrap_or_default();
-            let value = sealed::open(self.page, key, &row)?;
+            let value = sealed::open(self.number, key, &row)?;
             match StreamedRow::parse(key.get(1..).unwrap_or_default(), value) {
                 None => return Err(self.damaged(key, "it is no piece of a stream")),
                 Some(row) if each(row).is_break() => break,

@@ -75,7 +75,7 @@ pub struct PageRemote {
 
 impl fmt::Debug for PageRemote {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("PageRemote").field("page", &self.page.open.rows.page).finish()
+        f.debug_struct("PageRemote").field("page", &self.page.open.rows.number).finish()
     }
 }
 
@@ -92,9 +92,9 @@ impl PageRemote {
     /// # Errors
     /// If the page is gone, or the host fails.
     pub fn state(&self) -> Result<RemoteState> {
-        let (rows, host) = (&self.page.open.rows, self.page.read()?);
-        rows.check_exists(&*host)?;
-        Ok(match rows.remote(&*host)? {
+        let (rows, tx) = (&self.page.open.rows, self.page.read()?);
+        rows.check_exists(&*tx)?;
+        Ok(match rows.remote(&*tx)? {
             Remote::None => RemoteState::Detached,
             Remote::Attaching(_) => RemoteState::Attaching,
             Remote::Attached => RemoteState::Attached,
@@ -201,13 +201,13 @@ impl PageRemote {
     }
 
     /// Refuses a page that is not attached.
-    pub(super) fn check_attached(&self, host: &dyn KvRead) -> Result<()> {
+    pub(super) fn check_attached(&self, tx: &dyn KvRead) -> Result<()> {
         let rows = &self.page.open.rows;
-        match rows.remote(host)? {
+        match rows.remote(tx)? {
             Remote::Attached => Ok(()),
             _ => {
-                rows.check_exists(host)?;
-                let what = format!("page {} is not attached to a remote: attach it", rows.page);
+                rows.check_exists(tx)?;
+                let what = format!("page {} is not attached to a remote: attach it", rows.number);
                 Err(LedgerError::InvalidArgument(what))
             }
         }
@@ -224,13 +224,13 @@ struct Slice {
 }
 
 impl Slice {
-    fn find(rows: &Rows, host: &dyn KvRead, after: Option<&Digest>) -> Result<Self> {
+    fn find(rows: &Rows, tx: &dyn KvRead, after: Option<&Digest>) -> Result<Self> {
         let (mut commits, mut pieces) = (Vec::new(), Vec::new());
-        rows.visit_commits(host, after.map(|after| CommitId(*after)).as_ref(), |id, commit, _| {
+        rows.visit_commits(tx, after.map(|after| CommitId(*after)).as_ref(), |id, commit, _| {
             commits.push((id, commit.generation));
             if commits.len() < SLICE { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
         })?;
-        rows.visit_pieces(host, after, |digest, _| {
+        rows.visit_pieces(tx, after, |digest, _| {
             pieces.push(digest);
             if pieces.len() < SLICE { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
         })?;

@@ -26,27 +26,27 @@ pub enum Status {
 }
 
 /// The status of a piece.
-pub(crate) fn of_piece(rows: &Rows, host: &dyn KvRead, digest: &Digest) -> Result<Status> {
-    if rows.number_of(host, digest)?.is_none() {
-        rows.check_exists(host)?;
+pub(crate) fn of_piece(rows: &Rows, tx: &dyn KvRead, digest: &Digest) -> Result<Status> {
+    if rows.number_of(tx, digest)?.is_none() {
+        rows.check_exists(tx)?;
         return Ok(Status::Unknown);
     }
-    if rows.is_transient(host, digest)? {
+    if rows.is_transient(tx, digest)? {
         return Ok(Status::Transient);
     }
-    Ok(match rows.remote(host)? == Remote::Attached && !rows.is_local(host, digest)? {
+    Ok(match rows.remote(tx)? == Remote::Attached && !rows.is_local(tx, digest)? {
         true => Status::Synced,
         false => Status::Local,
     })
 }
 
 /// The status of a commit.
-pub(crate) fn of_commit(rows: &Rows, host: &dyn KvRead, id: &CommitId) -> Result<Status> {
-    if !rows.has_commit(host, id)? {
-        rows.check_exists(host)?;
+pub(crate) fn of_commit(rows: &Rows, tx: &dyn KvRead, id: &CommitId) -> Result<Status> {
+    if !rows.has_commit(tx, id)? {
+        rows.check_exists(tx)?;
         return Ok(Status::Unknown);
     }
-    Ok(match rows.remote(host)? == Remote::Attached && rows.unsynced(host, id)?.is_none() {
+    Ok(match rows.remote(tx)? == Remote::Attached && rows.unsynced(tx, id)?.is_none() {
         true => Status::Synced,
         false => Status::Local,
     })

@@ -38,9 +38,9 @@ impl PageRemote {
     /// # Errors
     /// [`LedgerError::InvalidArgument`] if the page is not attached to a remote, or the host fails.
     pub fn unsynced_commits(&self) -> Result<Vec<UnsyncedCommit>> {
-        let (rows, host) = (&self.page.open.rows, self.page.read()?);
-        self.check_attached(&*host)?;
-        let found = rows.named_unsynced(&*host)?;
+        let (rows, tx) = (&self.page.open.rows, self.page.read()?);
+        self.check_attached(&*tx)?;
+        let found = rows.reachable_unsynced(&*tx)?;
         Ok(found.into_iter().map(|(generation, id)| UnsyncedCommit { id, generation }).collect())
     }
 
@@ -53,15 +53,15 @@ impl PageRemote {
     /// # Errors
     /// [`LedgerError::InvalidArgument`] if the page is not attached to a remote, or the host fails.
     pub fn local_pieces(&self, after: Option<&Digest>, at_most: usize) -> Result<Vec<LocalPiece>> {
-        let (rows, host) = (&self.page.open.rows, self.page.read()?);
-        self.check_attached(&*host)?;
+        let (rows, tx) = (&self.page.open.rows, self.page.read()?);
+        self.check_attached(&*tx)?;
         let mut found = Vec::new();
         if at_most == 0 {
             return Ok(found);
         }
-        rows.visit_local(&*host, after, |digest| {
-            if !rows.is_transient(&*host, &digest)?
-                && let Some(kind) = rows.kind_of(&*host, &digest)?
+        rows.visit_local(&*tx, after, |digest| {
+            if !rows.is_transient(&*tx, &digest)?
+                && let Some(kind) = rows.kind_of(&*tx, &digest)?
             {
                 found.push(LocalPiece { digest, kind });
             }
@@ -76,17 +76,17 @@ impl PageRemote {
     /// # Errors
     /// If other bytes are in its place, the page is gone, or the host fails.
     pub fn piece_bytes(&self, digest: &Digest) -> Result<Option<Vec<u8>>> {
-        let (rows, host) = (&self.page.open.rows, self.page.read()?);
-        let Some(kind) = rows.kind_of(&*host, digest)? else {
-            rows.check_exists(&*host)?;
+        let (rows, tx) = (&self.page.open.rows, self.page.read()?);
+        let Some(kind) = rows.kind_of(&*tx, digest)? else {
+            rows.check_exists(&*tx)?;
             return Ok(None);
         };
-        let Some(bytes) = rows.piece(&*host, kind, digest)? else { return Ok(None) };
+        let Some(bytes) = rows.piece(&*tx, kind, digest)? else { return Ok(None) };
         match kind.digest(&bytes) {
             found if found == *digest => Ok(Some(bytes)),
             found => {
                 let error = LedgerError::other_digest(kind, digest, &found);
-                Err(error.needed(|by| by.page = self.page.page()))
+                Err(error.needed(|by| by.page = self.page.number()))
             }
         }
     }
@@ -97,9 +97,9 @@ impl PageRemote {
     /// # Errors
     /// If other bytes are in its place, the page is gone, or the host fails.
     pub fn commit_bytes(&self, id: &CommitId) -> Result<Option<Vec<u8>>> {
-        let (rows, host) = (&self.page.open.rows, self.page.read()?);
-        rows.check_exists(&*host)?;
-        let commit = rows.commit(&*host, id)?;
+        let (rows, tx) = (&self.page.open.rows, self.page.read()?);
+        rows.check_exists(&*tx)?;
+        let commit = rows.commit(&*tx, id)?;
         // A commit has one encoding.
         Ok(commit.map(|commit| commit.to_bytes()))
     }
@@ -170,21 +170,21 @@ impl PageRemote {
         tx.commit()?;
         match left_behind {
             None => Ok(()),
-            Some(commit) => Err(LedgerError::LeftBehind { page: self.page.page(), commit }),
+            Some(commit) => Err(LedgerError::LeftBehind { page: self.page.number(), commit }),
         }
     }
 
     /// The newest of these commits that is not marked and is reachable from no head or tag.
-    fn left_behind(&self, host: &dyn KvRead, commits: &[CommitId]) -> Result<Option<CommitId>> {
+    fn left_behind(&self, tx: &dyn KvRead, commits: &[CommitId]) -> Result<Option<CommitId>> {
         let rows = &self.page.open.rows;
         // Without a reset, each commit is reachable from a ref.
-        if commits.is_empty() || !rows.has_resets(host)? {
+        if commits.is_empty() || !rows.has_resets(tx)? {
             return Ok(None);
         }
-        let named = rows.named_unsynced(host)?;
+        let named = rows.reachable_unsynced(tx)?;
         let mut newest = None;
         for id in commits {
-            if let Some(generation) = rows.unsynced(host, id)?
+            if let Some(generation) = rows.unsynced(tx, id)?
                 && !named.contains(&(generation, *id))
             {
                 newest = newest.max(Some((generation, *id)));
@@ -199,8 +199,8 @@ impl PageRemote {
     /// If the page is gone, or the host fails.
     pub fn note(&self, name: &[u8]) -> Result<Option<Vec<u8>>> {
         check_note(name)?;
-        let (rows, host) = (&self.page.open.rows, self.page.read()?);
-        rows.check_exists(&*host)?;
-        rows.note(&*host, name)
+        let (rows, tx) = (&self.page.open.rows, self.page.read()?);
+        rows.check_exists(&*tx)?;
+        rows.note(&*tx, name)
     }
 }

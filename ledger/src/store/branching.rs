@@ -97,7 +97,7 @@ impl BranchingDatabase {
     ) -> LedgerResult<Self> {
         let heads = shared.head_poller.heads(branch)?;
         let Some(position) = Position::first(&heads) else {
-            return Err(LedgerError::no_branch(shared.page(), branch));
+            return Err(LedgerError::no_branch(shared.number(), branch));
         };
         let place = Mutex::new(HandlePosition { position, moves: 0, jumps: 0, stays: false });
         let (branch, turn, watching) = (branch.to_owned(), Arc::default(), OnceLock::new());
@@ -144,7 +144,7 @@ impl Handle {
                         (after.position, after.moves) = (position, before.moves + 1);
                     }
                     Step::Gone => {
-                        return Err(LedgerError::no_branch(self.shared.page(), &self.branch));
+                        return Err(LedgerError::no_branch(self.shared.number(), &self.branch));
                     }
                 }
             }
@@ -171,7 +171,7 @@ impl Handle {
             };
             return Ok((pin, state, after));
         }
-        Err(LedgerError::moved(self.shared.page(), &self.branch))
+        Err(LedgerError::moved(self.shared.number(), &self.branch))
     }
 
     /// Makes a commit, and moves there.
@@ -329,7 +329,7 @@ impl BranchingDatabase {
 
     /// The number of the page.
     pub(super) fn page(&self) -> u64 {
-        self.handle.shared.page()
+        self.handle.shared.number()
     }
 
     pub(super) fn branch(&self) -> &str {

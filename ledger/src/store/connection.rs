@@ -119,7 +119,7 @@ impl Connection {
     /// connection gets there.
     ///
     /// # Errors
-    /// If the branch was removed, the system gives no thread, or the host fails.
+    /// If the branch was removed, a thread cannot be started, or the host fails.
     pub fn watch(&self, prefix: &[u8]) -> Result<Watcher> {
         let (position, jumps) = self.handle.advance()?;
         let (handle, unanswered) = (self.handle.clone(), Arc::clone(&self.unanswered));

@@ -100,7 +100,7 @@ impl KvTransaction for ExclusiveTransaction {
                 Ok(())
             }
             // Cannot happen, unless the host lets two transactions write at once.
-            Attempt::Moved => Err(LedgerError::moved(shared.page(), &branch).into()),
+            Attempt::Moved => Err(LedgerError::moved(shared.number(), &branch).into()),
         }
     }
 

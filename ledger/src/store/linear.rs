@@ -54,7 +54,7 @@ impl PageStore {
     fn present(&self) -> Result<(PageSnapshot, BranchState)> {
         self.now().map_err(|error| match LedgerError::from(error) {
             LedgerError::NoSuch { .. } => {
-                LedgerError::moved(self.shared.page(), &self.branch).into()
+                LedgerError::moved(self.shared.number(), &self.branch).into()
             }
             error => error.into(),
         })
@@ -132,7 +132,7 @@ impl AtomicKvStore for PageStore {
                     return Ok(Some(found + 1));
                 }
                 Ok(Attempt::Moved) if begin.elapsed() >= wait => {
-                    return Err(LedgerError::moved(self.shared.page(), &self.branch).into());
+                    return Err(LedgerError::moved(self.shared.number(), &self.branch).into());
                 }
                 Ok(Attempt::Moved) => {}
                 // The host has found a conflict only at its commit. Nothing was changed.
@@ -169,7 +169,7 @@ impl AtomicKvStore for PageStore {
         let heads = self.shared.head_poller.heads(&self.branch)?;
         let shown = self.shared.oldest(&heads)?;
         let shown =
-            shown.ok_or_else(|| LedgerError::no_branch(self.shared.page(), &self.branch))?;
+            shown.ok_or_else(|| LedgerError::no_branch(self.shared.number(), &self.branch))?;
         self.notified.set((shown.version(), shown.root));
         let shared = Arc::clone(&self.shared);
         let shown = move |heads: &BranchHeads| {

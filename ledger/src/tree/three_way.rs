@@ -14,15 +14,15 @@ use crate::node::view::Node;
 pub(crate) struct ThreeWay {
     pub(crate) key: Vec<u8>,
     pub(crate) base: Option<Stored>,
-    pub(crate) ours: Option<Stored>,
-    pub(crate) theirs: Option<Stored>,
+    pub(crate) older: Option<Stored>,
+    pub(crate) newer: Option<Stored>,
 }
 
 /// The changes of two trees by their keys.
 #[derive(Debug)]
 pub(crate) struct ThreeWayDiff<N> {
-    ours: Diff<N>,
-    theirs: Diff<N>,
+    older: Diff<N>,
+    newer: Diff<N>,
     direction: Direction,
     /// The next difference of each.
     next: (Option<Difference>, Option<Difference>),
@@ -32,14 +32,14 @@ impl<N: NodeStore + Clone> ThreeWayDiff<N> {
     pub(crate) fn new(
         nodes: &N,
         base: &Arc<Node>,
-        (ours, theirs): (&Arc<Node>, &Arc<Node>),
+        (older, newer): (&Arc<Node>, &Arc<Node>),
         span: KeySpan<'_>,
         direction: Direction,
     ) -> Result<Self> {
-        let mut ours = Diff::new(nodes, (base, ours), span, direction)?;
-        let mut theirs = Diff::new(nodes, (base, theirs), span, direction)?;
-        let next = (ours.next()?, theirs.next()?);
-        Ok(ThreeWayDiff { ours, theirs, direction, next })
+        let mut older = Diff::new(nodes, (base, older), span, direction)?;
+        let mut newer = Diff::new(nodes, (base, newer), span, direction)?;
+        let next = (older.next()?, newer.next()?);
+        Ok(ThreeWayDiff { older, newer, direction, next })
     }
 
     /// The next changed entry.
@@ -48,28 +48,31 @@ impl<N: NodeStore + Clone> ThreeWayDiff<N> {
             (None, None) => return Ok(None),
             (Some(_), None) => std::cmp::Ordering::Less,
             (None, Some(_)) => std::cmp::Ordering::Greater,
-            (Some(ours), Some(theirs)) => match self.direction {
-                Direction::Forward => ours.key.cmp(&theirs.key),
-                Direction::Reverse => theirs.key.cmp(&ours.key),
+            (Some(older), Some(newer)) => match self.direction {
+                Direction::Forward => older.key.cmp(&newer.key),
+                Direction::Reverse => newer.key.cmp(&older.key),
             },
         };
-        let ours = match order.is_le() {
-            true => std::mem::replace(&mut self.next.0, self.ours.next()?),
+        let older = match order.is_le() {
+            true => std::mem::replace(&mut self.next.0, self.older.next()?),
             false => None,
         };
-        let theirs = match order.is_ge() {
-            true => std::mem::replace(&mut self.next.1, self.theirs.next()?),
+        let newer = match order.is_ge() {
+            true => std::mem::replace(&mut self.next.1, self.newer.next()?),
             false => None,
         };
-        Ok(match (ours, theirs) {
-            (Some(ours), Some(theirs)) => {
-                Some(ThreeWay { key: ours.key, base: ours.old, ours: ours.new, theirs: theirs.new })
-            }
+        Ok(match (older, newer) {
+            (Some(older), Some(newer)) => Some(ThreeWay {
+                key: older.key,
+                base: older.old,
+                older: older.new,
+                newer: newer.new,
+            }),
             (Some(Difference { key, old, new }), None) => {
-                Some(ThreeWay { key, theirs: old.clone(), base: old, ours: new })
+                Some(ThreeWay { key, newer: old.clone(), base: old, older: new })
             }
             (None, Some(Difference { key, old, new })) => {
-                Some(ThreeWay { key, ours: old.clone(), base: old, theirs: new })
+                Some(ThreeWay { key, older: old.clone(), base: old, newer: new })
             }
             (None, None) => None,
         })

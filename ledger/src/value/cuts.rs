@@ -175,7 +175,7 @@ impl PieceCutRule {
     }
 
     /// Whether the rule can make such an index piece. `is_last` if the value ends with it.
-    pub(crate) fn index_can_be(&self, index: &Index, is_last: bool) -> bool {
+    pub(crate) fn allows_index(&self, index: &Index, is_last: bool) -> bool {
         (0..index.len()).filter_map(|at| Some((at + 1, index.part(at)?))).all(|(count, part)| {
             let is_there = count == index.len();
             let is_end = ends_group(&self.hash, index.level(), count, &part.digest);
@@ -185,7 +185,7 @@ impl PieceCutRule {
     }
 
     /// Whether the rule can make such a chunk: there is no cut before its end.
-    pub(crate) fn chunk_can_be(&self, chunk: &[u8], is_last: bool) -> bool {
+    pub(crate) fn allows_chunk(&self, chunk: &[u8], is_last: bool) -> bool {
         match is_last {
             true => is_cut(&self.gear, chunk, After::END),
             // The rule looks at bytes in pairs, so only the following bytes decide whether there is

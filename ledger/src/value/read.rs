@@ -41,7 +41,7 @@ impl<P: PieceStore + ?Sized> PieceStore for std::sync::Arc<P> {
 /// Reads the chunks of a value one after the other, from any position. Holds one chunk and one
 /// index piece of each level.
 #[derive(Debug)]
-pub(crate) struct ValueReader<P> {
+pub(crate) struct ChunkReader<P> {
     pieces: P,
     /// The index pieces from the top down, and the next part in each.
     path: Vec<(Index, usize)>,
@@ -49,13 +49,13 @@ pub(crate) struct ValueReader<P> {
     first: Option<(Part, u64)>,
 }
 
-impl<P: PieceStore> ValueReader<P> {
+impl<P: PieceStore> ChunkReader<P> {
     /// At this position, which may be the end or after it.
     ///
     /// # Errors
     /// If an index piece on the way cannot be loaded, or is damaged.
     pub(crate) fn new(pieces: P, value: &Reference, mut position: u64) -> Result<Self> {
-        let mut reader = ValueReader { pieces, path: Vec::new(), first: None };
+        let mut reader = ChunkReader { pieces, path: Vec::new(), first: None };
         if position >= value.len {
             return Ok(reader);
         }

@@ -9,7 +9,7 @@ use bytes::Bytes;
 use rand::rngs::StdRng;
 use rand::{Rng as _, RngExt as _, SeedableRng as _};
 
-use super::read::{PieceStore, ValueReader};
+use super::read::{ChunkReader, PieceStore};
 use super::reference::{MAX_CHUNK, MIN_CHUNK, Reference};
 use super::split::{NewPiece, Splitter};
 use crate::digest::{Digest, Kind};
@@ -44,7 +44,7 @@ fn put(store: &mut Store, value: &[u8], portion: usize) -> Reference {
 }
 
 fn read(store: &Store, reference: &Reference, position: u64) -> Vec<u8> {
-    let mut reader = ValueReader::new(store, reference, position).unwrap();
+    let mut reader = ChunkReader::new(store, reference, position).unwrap();
     let mut all = Vec::new();
     while let Some(bytes) = reader.next().unwrap() {
         all.extend_from_slice(&bytes);
@@ -107,7 +107,7 @@ fn chunks_are_cut_by_the_rule_of_the_format() {
     for value in [noise(1_000_001, 9), vec![0; 300_001], noise(16_383, 3), noise(70_001, 4)] {
         let mut store = Store::default();
         let reference = put(&mut store, &value, value.len());
-        let mut reader = ValueReader::new(&store, &reference, 0).unwrap();
+        let mut reader = ChunkReader::new(&store, &reference, 0).unwrap();
         let mut rest = &value[..];
         while let Some(chunk) = reader.next().unwrap() {
             assert_eq!(chunk.len(), first_chunk(&gear, rest));
@@ -202,7 +202,7 @@ fn a_small_change_of_a_value_writes_few_pieces() {
     assert!(new <= 8, "{new} of {before} pieces are new");
     // Only what is asked for is loaded.
     store.loads.replace(0);
-    let mut reader = ValueReader::new(&store, &other, 20_000_000).unwrap();
+    let mut reader = ChunkReader::new(&store, &other, 20_000_000).unwrap();
     assert_eq!(reader.next().unwrap().unwrap()[..8], *b"inserted");
     assert!(*store.loads.borrow() <= usize::from(reference.levels) + 2);
 }
@@ -219,7 +219,7 @@ fn damaged_pieces_are_errors() {
         damaged[7] ^= 1;
         store.pieces.insert(key, damaged.into());
         let read = || {
-            let mut reader = ValueReader::new(&store, &reference, 0)?;
+            let mut reader = ChunkReader::new(&store, &reference, 0)?;
             while reader.next()?.is_some() {}
             Ok(())
         };

@@ -20,7 +20,7 @@ struct CommitFacts {
 }
 
 impl CommitFacts {
-    fn is_merge(&self) -> Option<[CommitId; 2]> {
+    fn merge_parents(&self) -> Option<[CommitId; 2]> {
         Some([self.parents[0]?, self.parents[1]?])
     }
 }
@@ -234,7 +234,7 @@ impl Graph {
         for (parents, merge) in &self.merges {
             let row = merge_key(parents, merge);
             match self.commits.get(merge) {
-                Some(Some(facts)) if facts.is_merge() == Some(*parents) => {}
+                Some(Some(facts)) if facts.merge_parents() == Some(*parents) => {}
                 Some(None) => {}
                 Some(Some(_)) => {
                     report.add(self.page, &row, "the parents of the merge", "others");
@@ -289,7 +289,7 @@ impl Graph {
                 report.add(self.page, &commit_key(parent), expected, "no row");
             }
         }
-        let merge = facts.is_merge();
+        let merge = facts.merge_parents();
         if let Some(parents) = merge {
             if !self.merges.contains(&(parents, *id)) {
                 let expected = format!("a row of the merge {id}");

@@ -48,18 +48,18 @@ pub(crate) fn verify(page: &Shared) -> Result<Verification> {
 /// # Errors
 /// Those of the host.
 pub(super) fn check(
-    host: &dyn KvRead,
+    tx: &dyn KvRead,
     rows: &Rows,
     device: Option<[u8; 24]>,
     report: &mut Verification,
 ) -> Result<()> {
-    let page = rows.page;
+    let page = rows.number;
     let at = (page, &PARAMETERS_KEY[..]);
-    let parameters = report.readable(at, "the parameters of the page", rows.parameters(host))?;
+    let parameters = report.readable(at, "the parameters of the page", rows.parameters(tx))?;
     // An eviction that was not completed leaves the flag in a database of its own. The next process
     // that opens the page removes it.
     let is_half_evicted =
-        || Ok::<_, LedgerError>(rows.is_separate() && rows.is_marked_deleted(host)?);
+        || Ok::<_, LedgerError>(rows.is_separate() && rows.is_marked_deleted(tx)?);
     if let Some(None) = parameters
         && !is_half_evicted()?
     {
@@ -67,24 +67,24 @@ pub(super) fn check(
         report.add(page, &PARAMETERS_KEY, "the parameters of the page", found);
     }
     let at = (page, &COUNTS_KEY[..]);
-    let counts = report.readable(at, "the counts of the page", rows.counts(host))?;
+    let counts = report.readable(at, "the counts of the page", rows.counts(tx))?;
     if let Some(found) = counts.as_ref().and_then(Counts::contradiction) {
         report.add(page, &COUNTS_KEY, "a state of the collector", found);
     }
     let (graph, streamed, reference_rows) =
-        check_small((host, device), rows, counts.as_ref(), report)?;
+        check_small((tx, device), rows, counts.as_ref(), report)?;
     report.commits += graph.len();
     graph.check(report);
 
     let secret = parameters.flatten().map(|parameters| parameters.secret);
     // A damaged row is reported by the check of all rows.
-    let is_attached = rows.remote(host).is_ok_and(|remote| remote == Remote::Attached);
-    let mut trees = Trees::new(PieceChecker::new(host, rows, report), secret.as_ref(), is_attached);
+    let is_attached = rows.remote(tx).is_ok_and(|remote| remote == Remote::Attached);
+    let mut trees = Trees::new(PieceChecker::new(tx, rows, report), secret.as_ref(), is_attached);
     for (commit, root) in graph.roots() {
         trees.check(commit, &root)?;
     }
     let state = counts.as_ref().map(|counts| counts.references).unwrap_or_default();
-    let mut references = CheckReferences::new(host, rows, state);
+    let mut references = CheckReferences::new(tx, rows, state);
     let mut last = None;
     for (commit, root) in graph.roots() {
         // Content and conflicts of a commit can be the same.
@@ -92,20 +92,20 @@ pub(super) fn check(
             references.root(commit, &root, trees.pieces.report)?;
         }
     }
-    check_pieces(host, trees.pieces, counts.as_ref(), &streamed, &mut references)?;
+    check_pieces(tx, trees.pieces, counts.as_ref(), &streamed, &mut references)?;
     references.end(reference_rows, &graph, report)
 }
 
 /// Calls `each` with each row of a part of a page.
 fn visit(
-    host: &dyn KvRead,
+    tx: &dyn KvRead,
     rows: &Rows,
     range: RowRange,
     mut each: impl FnMut(&[u8], &[u8]) -> Result<()>,
 ) -> Result<()> {
     let prefix = rows.all().0.len();
     let (min, max) = rows.row_range(range);
-    for pair in host.scan(KeySpan::new(&min, max.as_deref()), Direction::Forward)? {
+    for pair in tx.scan(KeySpan::new(&min, max.as_deref()), Direction::Forward)? {
         let (key, row) = pair?;
         each(key.get(prefix..).unwrap_or_default(), &row)?;
     }
@@ -115,12 +115,12 @@ fn visit(
 /// Checks each row other than those of pieces. Returns the graph of commits, the pieces of streams,
 /// and the number of reference rows.
 fn check_small(
-    (host, device): (&dyn KvRead, Option<[u8; 24]>),
+    (tx, device): (&dyn KvRead, Option<[u8; 24]>),
     rows: &Rows,
     counts: Option<&Counts>,
     report: &mut Verification,
 ) -> Result<(Graph, HashSet<Digest>, u64)> {
-    let page = rows.page;
+    let page = rows.number;
     let (mut graph, mut keep_version, mut reference_rows) = (Graph::new(page), 0, 0);
     let mut statuses = Statuses::default();
     let (mut expiring, mut pins, mut streamed) = (Vec::new(), Vec::new(), HashSet::new());
@@ -153,7 +153,7 @@ fn check_small(
                 if let Some(device) = device.filter(|device| device[..16] == life[..16])
                     && life > device
                 {
-                    let expected = "an epoch of this device that there was";
+                    let expected = "an epoch that this device has reached";
                     report.add(page, key, expected, format!("{life:02x?}"));
                 }
             }
@@ -162,7 +162,7 @@ fn check_small(
                 check_round(round, key, counts, report, page);
             }
             Ok(DecodedPageRow::Streamed(row)) => {
-                if streamed.insert(row.digest) && rows.inspect_piece(host, &row.digest)?.is_none() {
+                if streamed.insert(row.digest) && rows.inspect_piece(tx, &row.digest)?.is_none() {
                     report.add(page, key, "a piece with a row", format!("piece {}", row.digest));
                 }
             }
@@ -172,7 +172,7 @@ fn check_small(
             Ok(DecodedPageRow::Local { digest }) => {
                 statuses.local += 1;
                 statuses.first_local.get_or_insert_with(|| key.to_vec());
-                if rows.inspect_piece(host, &digest)?.is_none() {
+                if rows.inspect_piece(tx, &digest)?.is_none() {
                     report.add(page, key, "a piece with a row", format!("piece {digest}"));
                 }
             }
@@ -203,14 +203,14 @@ fn check_small(
         }
         Ok(())
     };
-    visit(host, rows, RowRange::BeforePieces, &mut each)?;
-    visit(host, rows, RowRange::AfterPieces, &mut each)?;
+    visit(tx, rows, RowRange::BeforePieces, &mut each)?;
+    visit(tx, rows, RowRange::AfterPieces, &mut each)?;
     marks.check(page, report);
     if !has_main {
         let expected = "a head of the branch main, which was never removed";
         report.add(page, &heads_key(MAIN), expected, "no row");
     }
-    statuses.check((host, rows), &graph, counts, report)?;
+    statuses.check((tx, rows), &graph, counts, report)?;
     let least = graph.kept(MAIN);
     if keep_version < least {
         let expected = format!("{least} or more, for as many branches and tags");
@@ -221,7 +221,7 @@ fn check_small(
     }
     for (key, pin) in &pins {
         // Pins of a process without a lease do not count.
-        let lives = report.readable((page, key), "a lease", lease(host, &pin.process))?.flatten();
+        let lives = report.readable((page, key), "a lease", lease(tx, &pin.process))?.flatten();
         if lives.is_some() && !graph.has(&pin.commit) {
             report.add(page, key, "a commit with a row", format!("commit {}", pin.commit));
         }
@@ -253,16 +253,16 @@ fn commit_of(key: &[u8]) -> Option<CommitId> {
 
 /// Checks each row of a piece, and all unreachable pieces.
 fn check_pieces(
-    host: &dyn KvRead,
+    tx: &dyn KvRead,
     pieces: PieceChecker<'_>,
     counts: Option<&Counts>,
     streamed: &HashSet<Digest>,
     references: &mut CheckReferences<'_>,
 ) -> Result<()> {
     let PieceChecker { rows, report, reached, needed, .. } = pieces;
-    let page = rows.page;
+    let page = rows.number;
     let (mut numbers, mut count) = (Numbers::default(), 0_u64);
-    visit(host, rows, RowRange::Pieces, |key, row| {
+    visit(tx, rows, RowRange::Pieces, |key, row| {
         count += 1;
         let (digest, piece) = match page_row(page, key, row) {
             Ok(DecodedPageRow::Piece { digest, piece }) => (digest, piece),
@@ -289,7 +289,7 @@ fn check_pieces(
         // Parts of a lazy value may be stored only because a stream has them; needed pieces must
         // not be transient.
         if needed.contains(&digest) && streamed.contains(&digest) {
-            match rows.is_transient(host, &digest) {
+            match rows.is_transient(tx, &digest) {
                 Ok(true) => {
                     let expected = "a piece that streams do not have alone, since a commit has it";
                     report.add(page, key, expected, "a row 26 with 1, and no stream with a commit");

@@ -13,7 +13,7 @@ use crate::rows::page::Rows;
 
 /// The pieces of a page, in one transaction of the host.
 pub(super) struct PieceChecker<'h> {
-    host: &'h dyn KvRead,
+    tx: &'h dyn KvRead,
     pub(super) rows: &'h Rows,
     pub(super) report: &'h mut Verification,
     pub(super) reached: HashSet<Digest>,
@@ -25,12 +25,12 @@ pub(super) struct PieceChecker<'h> {
 
 impl<'h> PieceChecker<'h> {
     pub(super) fn new(
-        host: &'h dyn KvRead,
+        tx: &'h dyn KvRead,
         rows: &'h Rows,
         report: &'h mut Verification,
     ) -> PieceChecker<'h> {
         let (reached, needed, said) = (HashSet::new(), HashSet::new(), HashSet::new());
-        PieceChecker { host, rows, report, reached, needed, said }
+        PieceChecker { tx, rows, report, reached, needed, said }
     }
 
     /// Adds a finding about the row of a piece.
@@ -40,7 +40,7 @@ impl<'h> PieceChecker<'h> {
         expected: impl Into<String>,
         found: impl Into<String>,
     ) {
-        self.report.add(self.rows.page, &piece_key(digest), expected, found);
+        self.report.add(self.rows.number, &piece_key(digest), expected, found);
     }
 
     fn say(&mut self, digest: &Digest, expected: String, found: String) {
@@ -59,7 +59,7 @@ impl<'h> PieceChecker<'h> {
     ) -> Result<Option<Bytes>> {
         self.reached.insert(*digest);
         self.needed.insert(*digest);
-        let row = match self.rows.inspect_piece(self.host, digest)? {
+        let row = match self.rows.inspect_piece(self.tx, digest)? {
             Some(Ok(row)) => row,
             // A damaged row is reported by its own check.
             Some(Err(_)) => return Ok(None),
@@ -90,7 +90,7 @@ impl<'h> PieceChecker<'h> {
         from: impl FnOnce() -> String,
     ) -> Result<Option<Bytes>> {
         let is_needed = self.needed.contains(digest);
-        let bytes = match self.rows.inspect_piece(self.host, digest)? {
+        let bytes = match self.rows.inspect_piece(self.tx, digest)? {
             Some(_) => self.load(kind, digest, from)?,
             None => None,
         };

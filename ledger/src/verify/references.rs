@@ -17,7 +17,7 @@ use crate::rows::references::{ReferenceKind, ReferenceRow, References, children}
 /// Compares the reference rows of a page with its pieces and commits: each of these must have its
 /// rows, and there must be no others.
 pub(super) struct CheckReferences<'h> {
-    host: &'h dyn KvRead,
+    tx: &'h dyn KvRead,
     rows: &'h Rows,
     state: References,
     /// How many of the expected rows were found.
@@ -35,14 +35,14 @@ fn reference_source(row: &ReferenceRow) -> ReferenceSource {
 }
 
 impl<'h> CheckReferences<'h> {
-    pub(super) fn new(host: &'h dyn KvRead, rows: &'h Rows, state: References) -> Self {
-        CheckReferences { host, rows, state, found: 0, of_source: HashMap::new() }
+    pub(super) fn new(tx: &'h dyn KvRead, rows: &'h Rows, state: References) -> Self {
+        CheckReferences { tx, rows, state, found: 0, of_source: HashMap::new() }
     }
 
     /// Looks for an expected row.
     fn expect(&mut self, row: &ReferenceRow, report: &mut Verification) -> Result<()> {
-        let (page, key) = (self.rows.page, row.key());
-        let read = self.rows.has_reference(self.host, row);
+        let (page, key) = (self.rows.number, row.key());
+        let read = self.rows.has_reference(self.tx, row);
         match report.readable((page, &key), "a reference row", read)? {
             Some(true) => {
                 self.found += 1;
@@ -85,11 +85,11 @@ impl<'h> CheckReferences<'h> {
         }
         if self.state == References::Complete
             && !is_reached
-            && !self.rows.is_needed(self.host, digest)?
-            && !self.rows.is_suspect(self.host, digest).unwrap_or(true)
+            && !self.rows.is_needed(self.tx, digest)?
+            && !self.rows.is_suspect(self.tx, digest).unwrap_or(true)
         {
             let expected = "a row 24, 26 or 36 of an unreachable piece";
-            report.add(self.rows.page, &piece_key(digest), expected, "none");
+            report.add(self.rows.number, &piece_key(digest), expected, "none");
         }
         if piece.kind == Kind::Chunk {
             return Ok(());
@@ -112,7 +112,7 @@ impl<'h> CheckReferences<'h> {
         let rows = match known.entry(row.from) {
             Entry::Occupied(known) => known.into_mut(),
             Entry::Vacant(unknown) => {
-                let rows = match self.rows.children_of(self.host, &row.from) {
+                let rows = match self.rows.children_of(self.tx, &row.from) {
                     Ok(children) => Some(children.unwrap_or_default()),
                     // The source is damaged, which is reported by its own check, and its children
                     // are not known.
@@ -137,13 +137,13 @@ impl<'h> CheckReferences<'h> {
         }
         // Only sources with more rows than were found are examined.
         let mut left = std::mem::take(&mut self.of_source);
-        self.rows.visit_references(self.host, |row| {
+        self.rows.visit_references(self.tx, |row| {
             *left.entry(reference_source(&row)).or_default() -= 1;
             Ok(())
         })?;
         left.retain(|_, left| *left < 0);
         let (mut other, mut known) = (Vec::new(), HashMap::new());
-        self.rows.visit_references(self.host, |row| {
+        self.rows.visit_references(self.tx, |row| {
             if left.contains_key(&reference_source(&row))
                 && !self.is_right(&row, graph, &mut known)?
             {
@@ -156,9 +156,8 @@ impl<'h> CheckReferences<'h> {
                 ReferenceKind::Commit => commit_key(&CommitId(row.from)),
                 _ => piece_key(&row.from),
             };
-            let expected =
-                format!("no reference that row {} does not have", permazen_kv::Hex(&from));
-            report.add(self.rows.page, &row.key(), expected, "one");
+            let expected = format!("row {} to refer to this piece", permazen_kv::Hex(&from));
+            report.add(self.rows.number, &row.key(), expected, "it does not");
         }
         Ok(())
     }

@@ -60,7 +60,7 @@ impl Repository {
 
 /// Checks the rows of the repository, and returns the numbers of its pages that are not being
 /// deleted.
-fn check_rows(host: &dyn KvRead, places: &Host, report: &mut Verification) -> Result<Vec<u64>> {
+fn check_rows(tx: &dyn KvRead, places: &Host, report: &mut Verification) -> Result<Vec<u64>> {
     let (mut by_name, mut by_number) = (BTreeMap::new(), BTreeMap::new());
     let (mut next_page, mut in_use, mut unnamed) = (None, Vec::new(), BTreeSet::new());
     // The pages with a row of their closing time (`true`), or of a process that has them open.
@@ -69,7 +69,7 @@ fn check_rows(host: &dyn KvRead, places: &Host, report: &mut Verification) -> Re
     // After the first row of a page, the scan skips the other rows of the page.
     'rows: loop {
         let rest = KeySpan::new(&from, None);
-        for pair in host.scan(rest, Direction::Forward)? {
+        for pair in tx.scan(rest, Direction::Forward)? {
             let (key, row) = pair?;
             match repository_row(&key, &row) {
                 Ok(
@@ -89,7 +89,7 @@ fn check_rows(host: &dyn KvRead, places: &Host, report: &mut Verification) -> Re
                         report.add(NO_PAGE, &key, expected, "rows 06 and 08");
                     }
                     if !by_number.contains_key(&number) {
-                        report.add(NO_PAGE, &key, "a page that there is", format!("page {number}"));
+                        report.add(NO_PAGE, &key, "a page that exists", format!("page {number}"));
                     }
                 }
                 Ok(DecodedRepositoryRow::NextPage(next)) => next_page = Some(next),
@@ -109,7 +109,7 @@ fn check_rows(host: &dyn KvRead, places: &Host, report: &mut Verification) -> Re
                 Ok(DecodedRepositoryRow::OfPage(number)) => {
                     if places.is_separate() || !by_number.contains_key(&number) {
                         let found = format!("rows of page {number}, which is not here");
-                        report.add(NO_PAGE, &key, "rows of pages that there are", found);
+                        report.add(NO_PAGE, &key, "rows of existing pages", found);
                     }
                     match Rows::under_prefix(number).all().1 {
                         Some(after) => from = after,
@@ -123,7 +123,7 @@ fn check_rows(host: &dyn KvRead, places: &Host, report: &mut Verification) -> Re
         break;
     }
     for (row, what) in ONCE {
-        if host.get(&[row])?.is_none() {
+        if tx.get(&[row])?.is_none() {
             report.add(NO_PAGE, &[row], what, "no row");
         }
     }
@@ -132,7 +132,7 @@ fn check_rows(host: &dyn KvRead, places: &Host, report: &mut Verification) -> Re
     check_names(&by_name, &by_number, report);
     // Not for pages with databases of their own, which get row 2b after row 08.
     for number in in_use.iter().filter(|_| !places.is_separate()) {
-        let was_opened = places.rows(*number).was_opened(host)?;
+        let was_opened = places.rows(*number).was_opened(tx)?;
         let is_used = used.contains_key(number);
         if was_opened != is_used {
             let expected = "rows 2b and 06 or 08 of a page that was opened, none of another";

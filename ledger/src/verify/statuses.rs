@@ -23,13 +23,13 @@ pub(super) struct Statuses {
 impl Statuses {
     pub(super) fn check(
         &self,
-        (host, rows): (&dyn KvRead, &Rows),
+        (tx, rows): (&dyn KvRead, &Rows),
         graph: &Graph,
         counts: Option<&Counts>,
         report: &mut Verification,
     ) -> Result<()> {
-        let page = rows.page;
-        let read = rows.remote(host);
+        let page = rows.number;
+        let read = rows.remote(tx);
         let Some(remote) = report.readable((page, &REMOTE_KEY), "1 and a digest, or 2", read)?
         else {
             return Ok(());

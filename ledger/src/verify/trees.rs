@@ -103,7 +103,7 @@ impl<'h> Trees<'h> {
 
     fn load(&mut self, digest: &Digest, from: impl Fn() -> String) -> Result<Option<Node>> {
         let Some(bytes) = self.pieces.load(Kind::Node, digest, from)? else { return Ok(None) };
-        let row = (self.pieces.rows.page, &piece_key(digest)[..]);
+        let row = (self.pieces.rows.number, &piece_key(digest)[..]);
         let read = Node::checked(digest, bytes);
         self.pieces.report.readable(row, "the one encoding of a node", read)
     }

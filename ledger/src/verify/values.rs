@@ -77,7 +77,7 @@ impl Parts for ReportingParts<'_, '_> {
         let Some(bytes) = self.load(Kind::Index, &part.digest, from)? else { return Ok(None) };
         let expected =
             format!("an index piece of level {level} and {} bytes, for {}", part.len, piece(from));
-        let row = (self.pieces.rows.page, &piece_key(&part.digest)[..]);
+        let row = (self.pieces.rows.number, &piece_key(&part.digest)[..]);
         let read = Index::checked(&part.digest, bytes, level, part.len);
         let index = self.pieces.report.readable(row, &expected, read)?;
         if is_top && index.as_ref().is_some_and(|index| index.len() == 1) {

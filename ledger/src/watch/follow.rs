@@ -78,13 +78,13 @@ fn newer(
     let mut ahead: Vec<CommitId> = heads.heads.iter().map(|head| head.id).collect();
     while !ahead.is_empty() {
         // No transaction of the host stays open for long.
-        let host = shared.read()?;
+        let tx = shared.read()?;
         for _ in 0..PORTION {
             let Some(id) = ahead.pop() else { break };
             if !seen.insert(id) {
                 continue;
             }
-            let Some(commit) = shared.open.rows.commit(&host, &id)? else { continue };
+            let Some(commit) = shared.open.rows.commit(&tx, &id)? else { continue };
             // A commit with one parent has it twice.
             if commit.generation > present
                 && let (Some(one), Some(other)) =

@@ -52,11 +52,11 @@ impl Page {
     /// one thread of the page polls the version of the host.
     ///
     /// # Errors
-    /// If there is no such branch, the system gives no thread, or the host fails.
+    /// If there is no such branch, a thread cannot be started, or the host fails.
     pub fn watch(&self, branch: &str, prefix: &[u8]) -> Result<Watcher> {
         let heads = self.shared.head_poller.heads(branch)?;
         let Some(position) = Position::first(&heads) else {
-            return Err(LedgerError::no_branch(self.shared.page(), branch));
+            return Err(LedgerError::no_branch(self.shared.number(), branch));
         };
         Watcher::new(&self.shared, (branch, prefix), position, None)
     }
@@ -107,7 +107,7 @@ pub struct Watcher {
     /// The commit of the last notification, and its root.
     last: (CommitId, Digest),
     /// Whether the last notification is about the commit of the position.
-    told: bool,
+    is_current: bool,
     /// The branch has moved since then.
     moved: bool,
     /// The last commit is no longer kept, so differences cannot be computed.
@@ -168,7 +168,7 @@ impl Watcher {
             last: (position.commit, root),
             moved: false,
             lost: false,
-            told: true,
+            is_current: true,
             idle_pins,
             of,
             is_out: false,
@@ -203,7 +203,7 @@ impl Watcher {
         }
         let last = match self.shared.pinned_commit(&self.last.0) {
             Err(LedgerError::NoCommit { .. }) => {
-                (self.lost, self.told) = (true, false);
+                (self.lost, self.is_current) = (true, false);
                 self.shared.pinned_commit(&CommitId::FIRST)?.0
             }
             found => found?.0,
@@ -283,17 +283,17 @@ impl Watcher {
     /// Moves to the newest commit of its path. Returns whether there are changes.
     fn advance(&mut self, active: &mut ActivePins, heads: &BranchHeads) -> Result<bool> {
         let (position, moved) = match self.step(heads)? {
-            Step::Stay if self.told => return Ok(false),
+            Step::Stay if self.is_current => return Ok(false),
             // The differences could not be computed last time, so they are computed now.
             Step::Stay => (self.position, self.moved),
             Step::Along(position) => (position, self.moved),
             Step::Moved(position) => (position, true),
             Step::Gone => {
-                let (page, branch) = (self.shared.page(), self.signal.branch.clone());
+                let (page, branch) = (self.shared.number(), self.signal.branch.clone());
                 return Err(LedgerError::BranchGone { page, branch });
             }
         };
-        (self.position, self.moved, self.told) = (position, moved, false);
+        (self.position, self.moved, self.is_current) = (position, moved, false);
         let (pin, commit) = self.shared.pinned_commit(&position.commit)?;
         let time = commit.as_ref().map_or(CommitTime::default(), |commit| commit.time);
         let root = commit.map_or(Node::empty().0, |commit| commit.root);
@@ -315,7 +315,7 @@ impl Watcher {
                 Ok(true)
             }
             None => {
-                (self.last, self.told) = ((position.commit, root), true);
+                (self.last, self.is_current) = ((position.commit, root), true);
                 active.last = pin;
                 Ok(false)
             }
@@ -340,7 +340,7 @@ impl Watcher {
             && let Some(Target { version: (pin, root), .. }) = active.pending.take()
         {
             (self.last, active.last) = ((commit, root), pin);
-            (self.told, self.moved, self.lost) = (true, false, false);
+            (self.is_current, self.moved, self.lost) = (true, false, false);
         }
         Ok(Some(Notification { updates, commit, time, part, moved, lost }))
     }
@@ -387,7 +387,7 @@ struct PollSignal {
 #[derive(Debug, Default)]
 struct PollSignalState {
     /// The poller has read heads since the watcher did.
-    looked: bool,
+    polled: bool,
     closed: bool,
 }
 
@@ -398,9 +398,9 @@ impl PollSignal {
 
     /// Waits until the poller has read heads, for at most `timeout`.
     fn wait(&self, timeout: Duration) {
-        let waiting = |state: &mut PollSignalState| !state.looked && !state.closed;
+        let waiting = |state: &mut PollSignalState| !state.polled && !state.closed;
         let waited = self.found.wait_timeout_while(self.lock(), timeout, waiting);
-        waited.unwrap_or_else(PoisonError::into_inner).0.looked = false;
+        waited.unwrap_or_else(PoisonError::into_inner).0.polled = false;
     }
 
     /// Waits for `time`, or until the watcher is closed.
@@ -420,14 +420,14 @@ impl HeadObserver for PollSignal {
     }
 
     fn heads_read(&self, _: &BranchHeads) {
-        self.lock().looked = true;
+        self.lock().polled = true;
         self.found.notify_all();
     }
 
     /// Wakes the watcher, which reads the heads itself and returns the error to its caller.
     /// Otherwise the caller would get it only at the end of the timeout.
     fn heads_unreadable(&self) {
-        self.lock().looked = true;
+        self.lock().polled = true;
         self.found.notify_all();
     }
 }

@@ -79,7 +79,7 @@ impl Watcher {
     /// ```
     ///
     /// # Errors
-    /// If the system gives no thread.
+    /// If a thread cannot be started.
     pub fn subscribe(
         mut self,
         mut told: impl FnMut(Result<Notification>) + Send + 'static,

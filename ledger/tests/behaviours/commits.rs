@@ -5,7 +5,7 @@ use permazen_kv::fault::FaultStore;
 use permazen_kv::memory::MemoryStore;
 use permazen_kv::{Direction, KeySpan, KvDatabase, KvError, KvRead, KvWrite, TxOptions};
 use permazen_ledger::{
-    CommitId, Digest, Kind, LastOneWins, LedgerError, MAIN, Origin, PageId, Repository, decoders,
+    CommitId, Digest, Kind, LastWriterWins, LedgerError, MAIN, Origin, PageId, Repository, decoders,
 };
 
 use super::setting::{ALL, Setting, content, noise, pairs};
@@ -84,7 +84,7 @@ fn t042_the_same_merge_elsewhere_is_the_same_commit() {
     let elsewhere = Repository::open(copy(&setting)).unwrap().page("test", PageId::ROOT).unwrap();
     // The other way round: into the other branch.
     let from = elsewhere.head(MAIN).unwrap();
-    let theirs = elsewhere.merge("other", &from, &mut LastOneWins).unwrap();
+    let theirs = elsewhere.merge("other", &from, &mut LastWriterWins).unwrap();
     assert_eq!(setting.merge("other"), theirs);
 }
 
@@ -325,7 +325,7 @@ fn a_commit_with_an_unknown_parent_is_refused() {
     let elsewhere = Setting::with_secret(2);
     let unknown = elsewhere.put(b"key", b"value");
     let before = setting.rows(&[]);
-    let error = setting.page.merge(MAIN, &unknown, &mut LastOneWins).unwrap_err();
+    let error = setting.page.merge(MAIN, &unknown, &mut LastWriterWins).unwrap_err();
     assert!(matches!(error, LedgerError::NoCommit { commit, .. } if commit == unknown), "{error}");
     assert!(matches!(
         setting.page.create_branch("other", &unknown),
@@ -349,7 +349,7 @@ fn a_search_for_what_two_commits_have_in_common_gets_each_once() {
             Repository::builder(store).exclusive().manual_maintenance().open().unwrap();
         let page = repository.page("test", PageId::ROOT).unwrap();
         counter.take();
-        page.merge(MAIN, from, &mut LastOneWins).unwrap();
+        page.merge(MAIN, from, &mut LastWriterWins).unwrap();
         counter.take().gets
     };
     let gets = merge(&base);

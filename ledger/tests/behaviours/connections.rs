@@ -6,7 +6,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use permazen_kv::{KvDatabase, KvRead, KvWrite, TxOptions};
-use permazen_ledger::{Connection, LastOneWins, LedgerError, MAIN};
+use permazen_ledger::{Connection, LastWriterWins, LedgerError, MAIN};
 
 use super::setting::{Setting, content};
 
@@ -149,7 +149,7 @@ fn t103_two_connections_on_one_base_make_two_heads() {
         assert_eq!(told.updates[0].key, key);
         assert!(watcher.next(Duration::ZERO).unwrap().is_none());
     }
-    let merge = setting.page.merge_heads(MAIN, &mut LastOneWins).unwrap();
+    let merge = setting.page.merge_heads(MAIN, &mut LastWriterWins).unwrap();
     assert_eq!(content(&setting.page, &merge).len(), 2);
     for ((connection, watcher), key) in both.iter().zip(&mut watchers).zip([b"b", b"a"]) {
         // Each watcher is notified of the change of the other connection.

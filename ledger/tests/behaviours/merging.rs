@@ -8,7 +8,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use permazen_kv::memory::MemoryStore;
 use permazen_kv::{Capabilities, KvDatabase, KvRead, KvTransaction, KvWrite, TxOptions};
 use permazen_ledger::{
-    Clock, CommitId, Conflict, EntryValue, LastOneWins, LedgerError, MAIN, MergeFactory,
+    Clock, CommitId, Conflict, EntryValue, LastWriterWins, LedgerError, MAIN, MergeFactory,
     MergeFactoryRegistration, MergePolicy, MergeResult, MergeWait, Merged, Merger, Origin, Page,
     PageId, PageSnapshot, Repository, Resolution, Resolver, Result, Secret,
 };
@@ -222,7 +222,7 @@ fn t071_two_heads_with_other_keys_become_one_with_both_changes() {
     of_ann.commit().unwrap();
     of_bob.commit().unwrap();
     assert!(heads.page.has_unfinished_merges().unwrap());
-    // No factory has said how, so the last one wins.
+    // No factory has said how, so the last writer wins.
     heads.repository.maintain().unwrap();
     assert_eq!(heads.merged(), pairs(&[("ann", "1"), ("bob", "2")]));
     assert!(!heads.page.has_unfinished_merges().unwrap());
@@ -314,7 +314,7 @@ fn t077_one_conflict_asks_about_the_whole_merge() {
             let string = |side: &Option<EntryValue>| {
                 side.clone().map(|it| String::from_utf8(it.bytes.unwrap()).unwrap())
             };
-            (string(&change.base), string(&change.left), string(&change.right))
+            (string(&change.base), string(&change.newer), string(&change.older))
         };
         let some = |string: &str| Some(string.to_owned());
         assert_eq!(sides(0), (some("base"), some("base"), some("older")));
@@ -326,7 +326,7 @@ fn t077_one_conflict_asks_about_the_whole_merge() {
         assert_eq!(result.conflicts(b"d")?.count(), 0);
         for change in &all {
             let decided = match &*change.key {
-                b"a" => Merged::Right,
+                b"a" => Merged::Older,
                 b"b" => Merged::Delete,
                 b"c" => Merged::New(b"both"),
                 _ => continue,
@@ -387,7 +387,7 @@ fn t080_a_side_without_changes_of_its_own_asks_no_resolver() {
     let heads = Heads::new();
     let base = heads.base(&["key"]);
     let (a, b) = (heads.put(&base, "key", "a"), heads.put(&base, "key", "b"));
-    let d = heads.merge(&a, &b, &mut LastOneWins);
+    let d = heads.merge(&a, &b, &mut LastWriterWins);
     let f = heads.put(&heads.merge(&a, &b, &mut OlderWins), "c", "c");
     assert_eq!(strings(&content(&heads.page, &d)), pairs(&[("key", "b")]));
     heads.show(&[d, f]);
@@ -403,7 +403,7 @@ fn t081_two_merges_of_the_same_commits_become_one_of_them() {
     let heads = Heads::new();
     let base = heads.base(&["key"]);
     let (a, b) = (heads.put(&base, "key", "a"), heads.put(&base, "key", "b"));
-    let merges = [heads.merge(&a, &b, &mut LastOneWins), heads.merge(&a, &b, &mut OlderWins)];
+    let merges = [heads.merge(&a, &b, &mut LastWriterWins), heads.merge(&a, &b, &mut OlderWins)];
     assert_ne!(merges[0], merges[1]);
     heads.show(&merges);
     let _factory = heads.follow(MergePolicy::Custom, Recorder::never());
@@ -512,7 +512,7 @@ fn t085_in_a_base_that_is_merged_the_newest_wins() {
     let [a, b, c] = ["a", "b", "c"].map(|letter| heads.put(&base, "key", letter));
     // The one side has what the base has, the other one has not.
     let left = heads.merge(&heads.merge(&a, &c, &mut OlderWins), &b, &mut OlderWins);
-    let right = heads.merge(&heads.merge(&b, &c, &mut LastOneWins), &a, &mut LastOneWins);
+    let right = heads.merge(&heads.merge(&b, &c, &mut LastWriterWins), &a, &mut LastWriterWins);
     assert_eq!(strings(&content(&heads.page, &left)), pairs(&[("key", "b")]));
     assert_eq!(strings(&content(&heads.page, &right)), pairs(&[("key", "c")]));
     // If the value of the newest is that of the base, only the left side has changed it.
@@ -552,7 +552,7 @@ fn t086_another_pair_is_tried_if_something_is_missing() {
     // Nothing changes until something else is committed.
     cold.maintain().unwrap();
     assert_eq!(page.heads(MAIN).unwrap(), left);
-    let Err(error) = page.merge_heads(MAIN, &mut LastOneWins) else { panic!("it is missing") };
+    let Err(error) = page.merge_heads(MAIN, &mut LastWriterWins) else { panic!("it is missing") };
     assert!(matches!(error, LedgerError::Missing { .. }), "{error}");
 }
 
@@ -560,7 +560,7 @@ fn t086_another_pair_is_tried_if_something_is_missing() {
 fn merges_of_both(heads: &Heads, base: &CommitId) -> [CommitId; 2] {
     let value = |side: &str| format!("{side} {}", heads.names.load(Ordering::Relaxed));
     let [a, b] = ["a", "b"].map(|side| heads.put(base, "key", &value(side)));
-    [heads.merge(&a, &b, &mut LastOneWins), heads.merge(&a, &b, &mut OlderWins)]
+    [heads.merge(&a, &b, &mut LastWriterWins), heads.merge(&a, &b, &mut OlderWins)]
 }
 
 #[test]
@@ -623,7 +623,7 @@ fn t089_right_without_a_right_side_ends_the_merge() {
     let older = heads.remove(&base, "key");
     heads.show(&[older, heads.put(&base, "key", "newer")]);
     let resolver = Recorder::new(|_, _, _, result| {
-        let error = result.set(b"key", Merged::Right).unwrap_err();
+        let error = result.set(b"key", Merged::Older).unwrap_err();
         assert!(matches!(error, LedgerError::InvalidArgument(_)), "{error}");
         // It is closed, whatever is called.
         let ended = |result: Result<()>| {
@@ -656,7 +656,7 @@ fn t090_the_last_call_for_a_key_counts() {
     heads.show(&[heads.put(&base, "key", "older"), heads.put(&base, "key", "newer")]);
     let resolver = Recorder::new(|_, _, _, result| {
         result.set(b"key", Merged::Delete)?;
-        result.set(b"key", Merged::Right)?;
+        result.set(b"key", Merged::Older)?;
         result.set(b"key", Merged::New(b"last"))?;
         result.done()
     });
@@ -688,7 +688,7 @@ fn t092_the_rest_is_what_is_no_conflict() {
     heads.show(&[older, newer]);
     let resolver = Recorder::new(|_, _, _, result| {
         // What is set for a key counts, before or after.
-        result.set(b"e", Merged::Right)?;
+        result.set(b"e", Merged::Older)?;
         result.take_rest()?;
         result.done()
     });
@@ -745,7 +745,7 @@ fn t094_without_a_factory_known_pages_are_merged_and_new_ones_are_not() {
     assert!(!page.merge_by_policy().unwrap());
     assert_eq!(page.heads(MAIN).unwrap().len(), 2);
     // Until a factory comes.
-    let _factory = heads.follow(MergePolicy::LastOneWins, Recorder::never());
+    let _factory = heads.follow(MergePolicy::LastWriterWins, Recorder::never());
     heads.repository.maintain().unwrap();
     assert_eq!(page.heads(MAIN).unwrap().len(), 1);
 }
@@ -793,10 +793,10 @@ fn t095_when_a_resolver_dies_another_one_is_asked_for() {
 fn t096_a_caller_that_waits_for_merges_is_told() {
     let heads = Heads::new();
     let long = Duration::from_secs(60);
-    assert_eq!(heads.page.wait_for_merges(long).unwrap(), MergeWait::NoConflicts);
+    assert_eq!(heads.page.wait_for_merges(long).unwrap(), MergeWait::NothingToMerge);
     let base = heads.base(&[]);
     heads.show(&[heads.put(&base, "a", ""), heads.put(&base, "b", "")]);
-    assert_eq!(heads.page.wait_for_merges(Duration::ZERO).unwrap(), MergeWait::TimeOver);
+    assert_eq!(heads.page.wait_for_merges(Duration::ZERO).unwrap(), MergeWait::TimedOut);
     assert!(heads.page.has_unfinished_merges().unwrap());
     // The same page. Its heads are merged just after the waiting call has seen them.
     let hook = Hook { host: heads.host.clone(), after: Arc::default() };
@@ -807,7 +807,7 @@ fn t096_a_caller_that_waits_for_merges_is_told() {
     *hook.after.lock().unwrap() = Some(Box::new(merge));
     assert_eq!(page.wait_for_merges(long).unwrap(), MergeWait::Resolved);
     assert!(!heads.page.has_unfinished_merges().unwrap());
-    assert_eq!(page.wait_for_merges(long).unwrap(), MergeWait::NoConflicts);
+    assert_eq!(page.wait_for_merges(long).unwrap(), MergeWait::NothingToMerge);
 }
 
 type After = Box<dyn FnOnce() + Send>;

@@ -2,7 +2,7 @@
 
 use permazen_kv::memory::MemoryStore;
 use permazen_kv::{Direction, KeySpan, KvDatabase, KvRead, KvWrite, TxOptions};
-use permazen_ledger::{CommitId, Digest, LastOneWins, MAIN, Page, PageId, Repository, Secret};
+use permazen_ledger::{CommitId, Digest, LastWriterWins, MAIN, Page, PageId, Repository, Secret};
 
 pub(crate) use crate::support::page::{Map, content, noise};
 
@@ -73,7 +73,7 @@ impl Setting {
 
     pub(crate) fn merge(&self, branch: &str) -> CommitId {
         let from = self.page.head(branch).unwrap();
-        self.page.merge(MAIN, &from, &mut LastOneWins).unwrap()
+        self.page.merge(MAIN, &from, &mut LastWriterWins).unwrap()
     }
 
     pub(crate) fn root(&self) -> Digest {

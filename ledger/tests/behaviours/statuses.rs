@@ -322,7 +322,10 @@ fn t112_a_closed_page_that_is_synced_is_evicted() {
     drop(page);
     repository.maintain().unwrap();
     assert_eq!((rows(&host, &[6]).len(), repository.usage().unwrap().len()), (1, 1));
-    assert_eq!(repository.evict_least_used().unwrap(), Some((FILMS.0.to_owned(), FILMS.1)));
+    assert_eq!(
+        repository.evict_least_recently_closed().unwrap(),
+        Some((FILMS.0.to_owned(), FILMS.1))
+    );
     assert!(rows(&host, &[6]).is_empty() && rows(&host, &[0x10]).is_empty());
     assert_eq!(epoch(&host, &[2]), epoch_before + 1);
     assert!(repository.verify().unwrap().is_clean() && repository.usage().unwrap().is_empty());
@@ -383,7 +386,7 @@ fn nothing_that_is_only_here_is_evicted() {
         drop(page);
         assert_eq!(repository.eviction_obstacle(FILMS.0, FILMS.1).unwrap(), Some(why));
         assert!(!repository.evict(FILMS.0, FILMS.1).unwrap(), "{why}");
-        assert_eq!(repository.evict_least_used().unwrap(), None, "{why}");
+        assert_eq!(repository.evict_least_recently_closed().unwrap(), None, "{why}");
     }
 }
 

@@ -10,8 +10,8 @@ use permazen_kv::{
     KvWrite, TxOptions,
 };
 use permazen_ledger::{
-    BranchingDatabase, Clock, CommitId, CommitTime, LastOneWins, LedgerError, MAIN, Page, PageId,
-    Repository, Retention,
+    BranchingDatabase, Clock, CommitId, CommitTime, LastWriterWins, LedgerError, MAIN, Page,
+    PageId, Repository, Retention,
 };
 
 use crate::support::clock::TestClock;
@@ -83,7 +83,7 @@ fn commits_on_one_base_make_heads_and_each_handle_sees_its_own() {
     put(&ann, b"ann 2", b"");
     assert_eq!(keys(&ann), ["ann", "ann 2", "base"]);
     assert_eq!(keys(&bob), ["base", "bob"]);
-    let merge = page.merge_heads(MAIN, &mut LastOneWins).unwrap();
+    let merge = page.merge_heads(MAIN, &mut LastWriterWins).unwrap();
     for db in [&ann, &bob, &late] {
         assert_eq!(keys(db), ["ann", "ann 2", "base", "bob"]);
         assert_eq!(db.commit(), merge);
@@ -113,7 +113,7 @@ fn a_thread_that_would_wait_for_itself_is_told_so_at_once() {
     is_refused(host.write(|_| ann.write(|tx| tx.put(b"within", b""))));
     is_refused(host.write(|_| linear.write(|tx| tx.put(b"within", b""))));
     ann.write(|tx| tx.put(b"ann", b"")).unwrap();
-    page.merge_heads(MAIN, &mut LastOneWins).unwrap();
+    page.merge_heads(MAIN, &mut LastWriterWins).unwrap();
     assert_eq!(keys(&bob), ["ann", "bob", "linear"]);
 }
 
@@ -132,7 +132,7 @@ fn a_transaction_that_is_overtaken_by_a_merge_makes_a_head() {
     assert_eq!(page.heads(MAIN).unwrap().len(), 2);
     // While a transaction is open, its handle stays, whatever is read through it.
     let mut of_ann = ann.begin(&TxOptions::writing()).unwrap();
-    let merge = page.merge_heads(MAIN, &mut LastOneWins).unwrap();
+    let merge = page.merge_heads(MAIN, &mut LastWriterWins).unwrap();
     assert_eq!(keys(&ann), ["ann"]);
     assert_eq!(keys(&bob), ["ann", "bob 1", "bob 2"]);
     of_ann.put(b"ann 2", b"").unwrap();
@@ -141,7 +141,7 @@ fn a_transaction_that_is_overtaken_by_a_merge_makes_a_head() {
     let heads = page.heads(MAIN).unwrap();
     assert_eq!(heads.len(), 2);
     assert!(heads.contains(&merge));
-    page.merge_heads(MAIN, &mut LastOneWins).unwrap();
+    page.merge_heads(MAIN, &mut LastWriterWins).unwrap();
     assert_eq!(keys(&ann), ["ann", "ann 2", "bob 1", "bob 2"]);
     // A transaction that ends without a commit lets the handle go on.
     let tx = ann.begin(&TxOptions::writing()).unwrap();
@@ -167,7 +167,7 @@ fn a_linear_database_refuses_several_heads_and_says_what_to_do() {
     assert!(error.to_string().contains("2 heads: wait until the policy"), "{error}");
     assert!(!error.is_retryable());
     assert!(matches!(page.head(MAIN), Err(LedgerError::ManyHeads { count: 2, .. })));
-    page.merge_heads(MAIN, &mut LastOneWins).unwrap();
+    page.merge_heads(MAIN, &mut LastWriterWins).unwrap();
     assert!(linear.begin(&TxOptions::reading()).unwrap().get(b"ann").unwrap().is_some());
 }
 
@@ -196,7 +196,7 @@ fn a_change_on_another_branch_is_later_within_a_millisecond_and_after_a_clock_wa
         }
     }
     let theirs = page.head("two").unwrap();
-    let merge = page.merge("one", &theirs, &mut LastOneWins).unwrap();
+    let merge = page.merge("one", &theirs, &mut LastWriterWins).unwrap();
     let [merged, later] = [merge, theirs].map(|id| page.snapshot(&id).unwrap());
     assert_eq!(merged.get(b"key").unwrap(), later.get(b"key").unwrap());
     // A clock that was wrong by days has the right times afterwards.
@@ -232,7 +232,7 @@ fn what_a_handle_has_written_does_not_vanish_because_history_ends_before_it() {
     clock.set(100_000_000);
     put(&ann, b"ann", b"");
     put(&cid, b"cid", b"");
-    let merge = page.merge(MAIN, &side, &mut LastOneWins).unwrap();
+    let merge = page.merge(MAIN, &side, &mut LastWriterWins).unwrap();
     page.remove_branch("side").unwrap();
     page.set_retention(Retention::Last(5)).unwrap();
     // A process that takes this one for dead does not keep what the open transaction needs.
@@ -279,7 +279,7 @@ fn watched_keys_are_told_of_own_changes_and_of_merges() {
     of_bob.commit().unwrap();
     // It is on another head.
     assert!(!other.is_changed().unwrap());
-    page.merge_heads(MAIN, &mut LastOneWins).unwrap();
+    page.merge_heads(MAIN, &mut LastWriterWins).unwrap();
     assert!(other.wait_timeout(Duration::from_secs(60)).unwrap());
     assert!(!never.is_changed().unwrap());
     // What is merged while a transaction is open shows when it ends.
@@ -318,7 +318,7 @@ fn object_databases_on_two_handles_merge_their_objects() {
     let count = |db: &Permazen| db.read(|tx| tx.all::<Contact>()?.count()).unwrap();
     assert_eq!((count(&office), count(&travel)), (2, 1));
     assert_eq!(office.read(|tx| tx.get(ann)?.phone()).unwrap(), None);
-    page.merge_heads(MAIN, &mut LastOneWins).unwrap();
+    page.merge_heads(MAIN, &mut LastWriterWins).unwrap();
     assert_eq!(count(&travel), 2);
     assert_eq!(office.read(|tx| tx.get(ann)?.phone()).unwrap().as_deref(), Some("555-0101"));
 }

@@ -70,8 +70,8 @@ impl Resolver for WholeMerges {
         for conflict in result.conflicts(b"")? {
             let conflict = conflict?;
             let bytes = |side: Option<EntryValue>| side.and_then(|value| value.bytes);
-            if bytes(conflict.right) > bytes(conflict.left) {
-                result.set(&conflict.key, Merged::Right)?;
+            if bytes(conflict.older) > bytes(conflict.newer) {
+                result.set(&conflict.key, Merged::Older)?;
             }
         }
         result.take_rest()?;

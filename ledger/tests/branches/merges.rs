@@ -7,8 +7,8 @@ use std::collections::BTreeSet;
 use permazen_kv::memory::MemoryStore;
 use permazen_kv::{Direction, KeySpan, KvRead, KvWrite, Writes};
 use permazen_ledger::{
-    Conflict, KeyClass, LastOneWins, LedgerError, MAIN, Merger, Origin, Page, PageId, Repository,
-    Resolution, Result,
+    Conflict, KeyClass, LastWriterWins, LedgerError, MAIN, Merger, Origin, Page, PageId,
+    Repository, Resolution, Result,
 };
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
@@ -46,7 +46,7 @@ fn changes_of_both_sides_are_in_a_merge() {
         tx.put(b"both", b"theirs").unwrap();
         tx.put(b"same", b"same").unwrap();
     });
-    let merge = page.merge(MAIN, &newer, &mut LastOneWins).unwrap();
+    let merge = page.merge(MAIN, &newer, &mut LastWriterWins).unwrap();
     let mut expected = content(&page, &base);
     expected.insert(b"a".to_vec(), b"ours".to_vec());
     expected.remove(&b"b"[..]);
@@ -61,9 +61,9 @@ fn changes_of_both_sides_are_in_a_merge() {
     assert_eq!(commit.origin, Origin::Merge { parents });
     assert_eq!(commit.time, page.commit(&newer).unwrap().unwrap().time);
     // What leads to the head is in it already, and a branch that only lags behind goes forward.
-    assert_eq!(page.merge(MAIN, &base, &mut LastOneWins).unwrap(), merge);
-    assert_eq!(page.merge(MAIN, &merge, &mut LastOneWins).unwrap(), merge);
-    assert_eq!(page.merge("other", &merge, &mut LastOneWins).unwrap(), merge);
+    assert_eq!(page.merge(MAIN, &base, &mut LastWriterWins).unwrap(), merge);
+    assert_eq!(page.merge(MAIN, &merge, &mut LastWriterWins).unwrap(), merge);
+    assert_eq!(page.merge("other", &merge, &mut LastWriterWins).unwrap(), merge);
     assert_eq!(page.head("other").unwrap(), merge);
     let log: BTreeSet<_> = page.log(merge).unwrap().map(|commit| commit.unwrap().0).collect();
     assert!(log.is_superset(&BTreeSet::from([base, older, newer, merge])));

@@ -8,7 +8,7 @@ use permazen::{Permazen, PermazenObject};
 use permazen_kv::memory::MemoryStore;
 use permazen_kv::{Direction, KeySpan, KvDatabase, KvRead, TxOptions};
 use permazen_ledger::{
-    LastOneWins, LedgerError, MAIN, MergeFactory, MergePolicy, Merger, Page, PageId, Repository,
+    LastWriterWins, LedgerError, MAIN, MergeFactory, MergePolicy, Merger, Page, PageId, Repository,
     WholeRanges,
 };
 
@@ -60,7 +60,7 @@ fn two_branches() -> Page {
 }
 
 fn merger() -> impl Merger {
-    WholeRanges::new(LastOneWins, &[TABLES_SPAN], "record a new schema on one side first")
+    WholeRanges::new(LastWriterWins, &[TABLES_SPAN], "record a new schema on one side first")
 }
 
 /// Neither branch changes, and the error says why.
@@ -93,7 +93,7 @@ fn two_new_schemas_with_one_number_are_not_mixed() {
     alarms(&page, "phone").write(|tx| tx.create(Alarm { at: 1 }).map(drop)).unwrap();
     assert_refused(&page);
     // This is what it is refused for: a merge that knows nothing of it loses a schema that objects have.
-    page.merge(MAIN, &page.head("phone").unwrap(), &mut LastOneWins).unwrap();
+    page.merge(MAIN, &page.head("phone").unwrap(), &mut LastWriterWins).unwrap();
     let db = page.database(MAIN).unwrap();
     let options = permazen_jsck::Options::default();
     let report = permazen_jsck::check_database(&db, &options, &mut |_| {}, &mut |_| {}).unwrap();
@@ -139,7 +139,7 @@ impl MergeFactory for Factory {
 
 #[test]
 fn no_policy_mixes_schemas() {
-    let policies = [MergePolicy::LastOneWins, MergePolicy::Merger];
+    let policies = [MergePolicy::LastWriterWins, MergePolicy::Merger];
     for policy in policies.into_iter().chain([MergePolicy::AutomaticWithFallback]) {
         let repository =
             Repository::builder(MemoryStore::new()).manual_maintenance().create().unwrap();

@@ -35,9 +35,9 @@ impl Says {
         limit: Option<Duration>,
         decide: impl Fn(&MergeResult) -> Result<()> + Send + Sync + 'static,
     ) -> Self {
-        let limit = TimeLimit { limit, fallback: Fallback::LastOneWins };
+        let limit = TimeLimit { limit, fallback: Fallback::LastWriterWins };
         let (calls, decide) = (AtomicU64::new(0), Box::new(decide));
-        Says { policy, limit, calls, decide, merger: || Box::new(permazen_ledger::LastOneWins) }
+        Says { policy, limit, calls, decide, merger: || Box::new(permazen_ledger::LastWriterWins) }
     }
 }
 
@@ -123,7 +123,7 @@ fn heads_are_merged_on_a_thread() {
     for round in 0..20 {
         let (one, two) = (format!("{round} one"), format!("{round} two"));
         diverge(&page, &[(&one, "")], &[(&two, "")]);
-        assert_ne!(page.wait_for_merges(LONG).unwrap(), MergeWait::TimeOver);
+        assert_ne!(page.wait_for_merges(LONG).unwrap(), MergeWait::TimedOut);
         assert_eq!(keys(&page).len(), 2 * (round + 1));
     }
     assert!(page.verify().unwrap().findings.is_empty());
@@ -139,7 +139,7 @@ fn heads_that_are_there_are_merged_when_a_page_is_opened() {
         assert!(page.has_unfinished_merges().unwrap());
     }
     let page = Repository::open(host).unwrap().page("test", PageId::ROOT).unwrap();
-    assert_ne!(page.wait_for_merges(LONG).unwrap(), MergeWait::TimeOver);
+    assert_ne!(page.wait_for_merges(LONG).unwrap(), MergeWait::TimedOut);
     assert_eq!(keys(&page), ["a", "b"]);
 }
 
@@ -159,7 +159,7 @@ fn handles_on_many_threads_end_in_one_head() {
             });
         }
     });
-    assert_ne!(page.wait_for_merges(LONG).unwrap(), MergeWait::TimeOver);
+    assert_ne!(page.wait_for_merges(LONG).unwrap(), MergeWait::TimedOut);
     assert_eq!(keys(&page).len(), 100);
     assert!(page.verify().unwrap().findings.is_empty());
 }
@@ -186,7 +186,7 @@ fn two_processes_merge_the_same_heads() {
         }
     });
     for (_, page) in &both {
-        assert_ne!(page.wait_for_merges(LONG).unwrap(), MergeWait::TimeOver);
+        assert_ne!(page.wait_for_merges(LONG).unwrap(), MergeWait::TimedOut);
         assert_eq!(keys(page).len(), 60);
         assert!(page.verify().unwrap().findings.is_empty());
     }
@@ -247,7 +247,7 @@ fn a_refused_pair_holds_up_no_other_head() {
     let mut says = Says::new(MergePolicy::Merger, None, |_| Ok(()));
     says.merger = || {
         let span = KeySpan::new(b"t", Some(b"u"));
-        Box::new(WholeRanges::new(permazen_ledger::LastOneWins, &[span], "no mix"))
+        Box::new(WholeRanges::new(permazen_ledger::LastWriterWins, &[span], "no mix"))
     };
     let _registration = repository.add_merge_factory(Arc::new(Given(Arc::new(says))));
     let all = [(); 3].map(|()| page.branching_database(MAIN).unwrap());
@@ -275,7 +275,7 @@ fn a_closed_page_keeps_no_thread_that_waits() {
     let repository = Repository::create(host).unwrap();
     let page = repository.create_page("test", PageId::ROOT).unwrap();
     let says =
-        Says::new(MergePolicy::Custom, None, |result| result.set(b"no such key", Merged::Right));
+        Says::new(MergePolicy::Custom, None, |result| result.set(b"no such key", Merged::Older));
     let says = Arc::new(says);
     let registration = repository.add_merge_factory(Arc::new(Given(Arc::clone(&says))));
     diverge(&page, &[("a", "")], &[("b", "")]);
@@ -293,7 +293,7 @@ fn a_closed_page_keeps_no_thread_that_waits() {
 }
 
 #[test]
-fn after_the_time_limit_the_last_one_wins() {
+fn after_the_time_limit_the_last_writer_wins() {
     let (repository, page) = by_hand();
     let (open, wait) = gate();
     let (late, ended) = channel();
@@ -328,7 +328,7 @@ fn after_the_time_limit_the_last_one_wins() {
         assert_eq!((*page, commits.len()), (1, 2));
         let (newer, older) = (commits[0], commits[1]);
         let text = format!(
-            "the merge of commits {newer} and {older} of page 1 has ended: its time is over"
+            "the merge of commits {newer} and {older} of page 1 has ended: its time limit has passed"
         );
         assert_eq!(error.to_string(), text);
     }
@@ -389,7 +389,7 @@ fn another_policy_ends_the_merge_that_is_being_decided() {
         Ok(())
     });
     let first = repository.add_merge_factory(Arc::new(Given(Arc::new(says))));
-    let then = Says::new(MergePolicy::LastOneWins, None, |_| panic!("it is not asked"));
+    let then = Says::new(MergePolicy::LastWriterWins, None, |_| panic!("it is not asked"));
     let _then = repository.add_merge_factory(Arc::new(Given(Arc::new(then))));
     diverge(&page, &[("a", "")], &[("b", "")]);
     thread::scope(|scope| {
@@ -415,7 +415,7 @@ fn a_resolver_may_use_the_page() {
         // It is called while no lock is held.
         assert!(page.has_unfinished_merges()?);
         assert!(matches!(page.merge_by_policy(), Err(LedgerError::Busy { .. })));
-        assert_eq!(page.wait_for_merges(Duration::ZERO)?, MergeWait::TimeOver);
+        assert_eq!(page.wait_for_merges(Duration::ZERO)?, MergeWait::TimedOut);
         again.page("test", PageId::ROOT)?;
         again.maintain()?;
         drop(again.add_merge_factory(Arc::new(Given(Arc::new(Says::new(
@@ -488,7 +488,7 @@ impl Merger for Counting {
 #[test]
 fn counters_and_what_is_derived_are_no_conflicts_whatever_the_policy() {
     let policies = [
-        MergePolicy::LastOneWins,
+        MergePolicy::LastWriterWins,
         MergePolicy::Merger,
         MergePolicy::AutomaticWithFallback,
         MergePolicy::Custom,
@@ -553,7 +553,7 @@ fn a_policy_that_changes_again_is_not_delayed_by_a_resolver_that_does_not_return
     let second = Says::new(MergePolicy::Custom, None, MergeResult::done);
     let second = Arc::new(second);
     let registered = repository.add_merge_factory(Arc::new(Given(Arc::clone(&second))));
-    let third = Says::new(MergePolicy::LastOneWins, None, MergeResult::done);
+    let third = Says::new(MergePolicy::LastWriterWins, None, MergeResult::done);
     let _third = repository.add_merge_factory(Arc::new(Given(Arc::new(third))));
     diverge(&page, &[("a", "1")], &[("b", "2")]);
     let (told, ended) = channel();
@@ -590,7 +590,7 @@ fn a_policy_that_changes_before_the_resolver_is_called_calls_it_no_more() {
     let says = Arc::new(says);
     let given = Arc::new(Given(Arc::clone(&says)));
     *REGISTRATION.lock().unwrap() = Some(repository.add_merge_factory(given));
-    let next = Says::new(MergePolicy::LastOneWins, None, MergeResult::done);
+    let next = Says::new(MergePolicy::LastWriterWins, None, MergeResult::done);
     let _next = repository.add_merge_factory(Arc::new(Given(Arc::new(next))));
     diverge(&page, &[("a", "1"), ("b", "1")], &[("a", "2"), ("c", "2")]);
     // It is asked whether there is a conflict.
@@ -618,7 +618,7 @@ fn heads_that_come_while_others_are_merged_are_not_forgotten() {
     let page = repository.create_page("test", PageId::ROOT).unwrap();
     let (says, is_called, go) = waiting(MergePolicy::Custom);
     let says = repository.add_merge_factory(Arc::new(Given(Arc::new(says))));
-    let first = Says::new(MergePolicy::LastOneWins, None, MergeResult::done);
+    let first = Says::new(MergePolicy::LastWriterWins, None, MergeResult::done);
     let _first = repository.add_merge_factory(Arc::new(Given(Arc::new(first))));
     diverge(&page, &[("a", "1")], &[("b", "2")]);
     let merging = page.clone();
@@ -645,7 +645,7 @@ fn heads_that_come_while_others_are_merged_are_not_forgotten() {
         }
     }
     let merges = [
-        page.merge("one", &other, &mut permazen_ledger::LastOneWins).unwrap(),
+        page.merge("one", &other, &mut permazen_ledger::LastWriterWins).unwrap(),
         page.merge("other", &one, &mut Older).unwrap(),
     ];
     // The two oldest heads are merges, which wait if others have made them.

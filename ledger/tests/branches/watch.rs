@@ -10,7 +10,7 @@ use permazen_kv::fault::FaultStore;
 use permazen_kv::memory::MemoryStore;
 use permazen_kv::{Direction, KeySpan, KvDatabase, KvError, KvRead, KvWrite, TxOptions};
 use permazen_ledger::{
-    CommitId, LastOneWins, LedgerError, MAIN, NewValue, Notification, NotificationPart, Page,
+    CommitId, LastWriterWins, LedgerError, MAIN, NewValue, Notification, NotificationPart, Page,
     PageId, Repository, Retention, Watcher,
 };
 use rand::rngs::StdRng;
@@ -126,7 +126,7 @@ fn t104_other_branches_are_told_once_a_merge_brings_them() {
     nothing(&mut watcher);
     change(&page, MAIN, &[(b"main", Some(b""))]);
     assert_eq!(keys(&told(&mut watcher)), [b"main"]);
-    page.merge(MAIN, &side, &mut LastOneWins).unwrap();
+    page.merge(MAIN, &side, &mut LastWriterWins).unwrap();
     assert_eq!(keys(&told(&mut watcher)), [b"side"]);
 }
 
@@ -182,11 +182,11 @@ fn a_copy_that_follows_is_always_the_content() {
             match random.random_range(0..10) {
                 0 => {
                     let from = actor.head("side").unwrap();
-                    actor.merge(MAIN, &from, &mut LastOneWins).unwrap();
+                    actor.merge(MAIN, &from, &mut LastWriterWins).unwrap();
                 }
                 1 => {
                     let from = actor.head(MAIN).unwrap();
-                    actor.merge("side", &from, &mut LastOneWins).unwrap();
+                    actor.merge("side", &from, &mut LastWriterWins).unwrap();
                 }
                 2 => {
                     let log: Vec<_> = actor.log(actor.head(branch).unwrap()).unwrap().collect();
@@ -368,7 +368,7 @@ fn watches_of_keys_end_with_commits_of_others_merges_and_resets() {
     // A merge.
     let side = change(&other, "side", &[(b"b", Some(b"1"))]);
     assert!(!b.is_changed().unwrap());
-    other.merge(MAIN, &side, &mut LastOneWins).unwrap();
+    other.merge(MAIN, &side, &mut LastWriterWins).unwrap();
     assert!(b.wait_timeout(LONG).unwrap());
     // A reset.
     let (a, absent) = (watch(b"a"), watch(b"absent"));
@@ -401,7 +401,7 @@ fn a_branch_has_not_moved_because_another_parent_of_a_merge_is_not_kept() {
     let mut watcher = page.watch(MAIN, b"").unwrap();
     change(&page, MAIN, &[(b"main", Some(b"11"))]);
     let side = page.head("side").unwrap();
-    let merge = page.merge(MAIN, &side, &mut LastOneWins).unwrap();
+    let merge = page.merge(MAIN, &side, &mut LastWriterWins).unwrap();
     page.remove_branch("side").unwrap();
     page.set_retention(Retention::Last(5)).unwrap();
     page.collect().unwrap();

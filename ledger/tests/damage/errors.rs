@@ -8,8 +8,8 @@ use std::sync::{Arc, Mutex};
 use permazen_kv::memory::MemoryStore;
 use permazen_kv::{Direction, KeySpan, KvDatabase, KvRead, KvWrite, TxOptions};
 use permazen_ledger::{
-    CommitId, Digest, Kind, LastOneWins, LedgerError, MAIN, NeededBy, Page, PageDatabases, PageId,
-    Repository, RepositoryBuilder,
+    CommitId, Digest, Kind, LastWriterWins, LedgerError, MAIN, NeededBy, Page, PageDatabases,
+    PageId, Repository, RepositoryBuilder,
 };
 
 use crate::support::page::put;
@@ -343,7 +343,7 @@ fn commits_that_are_no_later_than_their_parents_are_damage() {
     for id in ids {
         page.create_branch("forged", &id).unwrap();
         for error in [
-            page.merge(MAIN, &id, &mut LastOneWins).unwrap_err(),
+            page.merge(MAIN, &id, &mut LastWriterWins).unwrap_err(),
             page.squash("forged", &first, None).unwrap_err(),
         ] {
             let LedgerError::Integrity { kind: Kind::Commit, digest, .. } = &error else {

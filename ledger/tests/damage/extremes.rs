@@ -115,10 +115,10 @@ fn a_merger_that_panics_once_is_asked_again() {
         let factory = Factory { at, left: Arc::clone(&left), policy: MergePolicy::Merger };
         let _registration = repository.add_merge_factory(Arc::new(factory));
         diverge(&page);
-        assert_ne!(page.wait_for_merges(LONG).unwrap(), MergeWait::TimeOver, "{at}");
+        assert_ne!(page.wait_for_merges(LONG).unwrap(), MergeWait::TimedOut, "{at}");
         assert_eq!(left.load(Ordering::Relaxed), 0, "{at}");
         diverge(&page);
-        assert_ne!(page.wait_for_merges(LONG).unwrap(), MergeWait::TimeOver, "{at}");
+        assert_ne!(page.wait_for_merges(LONG).unwrap(), MergeWait::TimedOut, "{at}");
     }
 }
 
@@ -140,9 +140,9 @@ fn a_merger_that_panics_is_an_error_of_the_call_for_merges() {
 #[test]
 fn a_factory_that_panics_is_asked_again_and_pages_can_be_made() {
     for (at, policy) in [
-        ("policy", MergePolicy::LastOneWins),
+        ("policy", MergePolicy::LastWriterWins),
         ("resolver", MergePolicy::Custom),
-        ("time limit", MergePolicy::LastOneWins),
+        ("time limit", MergePolicy::LastWriterWins),
     ] {
         let repository =
             Repository::builder(MemoryStore::new()).manual_maintenance().create().unwrap();
@@ -153,7 +153,7 @@ fn a_factory_that_panics_is_asked_again_and_pages_can_be_made() {
         for page in [&before, &after] {
             diverge(page);
             let result = page.merge_by_policy();
-            assert_eq!(result.is_ok(), policy == MergePolicy::LastOneWins, "{at}: {result:?}");
+            assert_eq!(result.is_ok(), policy == MergePolicy::LastWriterWins, "{at}: {result:?}");
         }
     }
 }
@@ -200,7 +200,7 @@ fn a_source_can_have_any_time_limit_and_a_name_that_panics() {
     let snapshot = here.snapshot(&id).unwrap();
     here.set_source(Arc::new(Nameless), Duration::MAX);
     let error = snapshot.fetch(b"lazy").unwrap_err();
-    assert!(matches!(error, LedgerError::NotAtRemote { .. }), "{error}");
+    assert!(matches!(error, LedgerError::NotAtSource { .. }), "{error}");
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use permazen_kv::fault::FaultStore;
 use permazen_kv::memory::MemoryStore;
 use permazen_kv::{Direction, KeySpan, KvDatabase, KvError, KvRead, KvWrite, TxOptions};
-use permazen_ledger::{CommitId, LastOneWins, LedgerError, MAIN, Page, PageId, Repository};
+use permazen_ledger::{CommitId, LastWriterWins, LedgerError, MAIN, Page, PageId, Repository};
 
 use crate::support::page::Map;
 
@@ -53,7 +53,7 @@ fn script(host: impl KvDatabase + 'static, told: &mut Told) -> permazen_ledger::
     commit(&page, "other", told, 3)?;
     commit(&page, MAIN, told, 4)?;
     let from = page.head("other")?;
-    let merge = page.merge(MAIN, &from, &mut LastOneWins)?;
+    let merge = page.merge(MAIN, &from, &mut LastWriterWins)?;
     told.commits.push((merge, content(&page, &merge)?));
     told.heads.insert(MAIN.to_owned(), merge);
     page.set_tag("merged", &merge)?;
@@ -165,15 +165,15 @@ fn an_unknown_outcome_is_no_success_because_the_commit_was_here_before() {
             };
             if !squash {
                 // The same merge is made on another branch before.
-                page.merge("merged", &first, &mut LastOneWins).unwrap();
-                page.merge("merged", &other, &mut LastOneWins).unwrap();
+                page.merge("merged", &first, &mut LastWriterWins).unwrap();
+                page.merge("merged", &other, &mut LastWriterWins).unwrap();
             }
             let faults = host.faults();
             faults.lose_commits(true);
             faults.fail_nth(n, || KvError::OutcomeUnknown("cut".into()));
             let result = match squash {
                 true => page.squash(MAIN, &CommitId::FIRST, None),
-                false => page.merge(MAIN, &other, &mut LastOneWins),
+                false => page.merge(MAIN, &other, &mut LastWriterWins),
             };
             let hits = faults.hits();
             faults.stop();

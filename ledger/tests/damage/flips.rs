@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use permazen_kv::memory::MemoryStore;
 use permazen_kv::{Direction, KeySpan, KvDatabase, KvRead, KvWrite, TxOptions};
-use permazen_ledger::{LastOneWins, MAIN, PageId, Repository, Result, Retention};
+use permazen_ledger::{LastWriterWins, MAIN, PageId, Repository, Result, Retention};
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 
@@ -45,7 +45,7 @@ fn sample(has_references: bool) -> Map {
     page.create_branch("other", &base).unwrap();
     put(&page, MAIN, b"a", b"1");
     let other = put(&page, "other", b"b", b"2");
-    page.merge(MAIN, &other, &mut LastOneWins).unwrap();
+    page.merge(MAIN, &other, &mut LastWriterWins).unwrap();
     page.set_tag("tag", &base).unwrap();
     page.create_branch("gone", &base).unwrap();
     page.remove_branch("gone").unwrap();

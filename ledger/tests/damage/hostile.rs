@@ -148,7 +148,7 @@ fn a_few_pieces_that_are_a_huge_value_are_not_read_in_one_piece() {
     put(&page, MAIN, b"bomb", b"other").unwrap();
     is_too_long(page.merge(MAIN, &id, &mut ReadsValues).unwrap_err(), len);
     // A merger that does not need values reads nothing of it.
-    page.merge(MAIN, &id, &mut permazen_ledger::LastOneWins).unwrap();
+    page.merge(MAIN, &id, &mut permazen_ledger::LastWriterWins).unwrap();
     let last = snapshot.get_partial(b"bomb", -3, -1).unwrap();
     assert_eq!(last.as_deref(), Some(&[0; 3][..]));
     let mut begin = [1; 10];
@@ -203,7 +203,7 @@ fn a_huge_value_holds_up_no_merge() {
     let mut sees = Sees(Vec::new());
     page.merge(MAIN, &id, &mut sees).unwrap();
     let [bomb, other] = &sees.0[..] else { unreachable!("{:?}", sees.0) };
-    let side = bomb.left.as_ref().or(bomb.right.as_ref()).unwrap();
+    let side = bomb.newer.as_ref().or(bomb.older.as_ref()).unwrap();
     assert_eq!((&*bomb.key, side.len, &side.bytes), (&b"bomb"[..], len, &None));
     assert_eq!(other.key, b"z");
 }

@@ -2,7 +2,7 @@
 
 use permazen_kv::memory::MemoryStore;
 use permazen_kv::{AtomicKvStore, KeySpan, KvDatabase, KvRead, KvWrite, TxOptions};
-use permazen_ledger::{LastOneWins, LedgerError, MAIN, PageId, Repository, Verification};
+use permazen_ledger::{LastWriterWins, LedgerError, MAIN, PageId, Repository, Verification};
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 
@@ -49,7 +49,7 @@ fn nothing_is_found_in_what_was_written() {
             match random.random_range(0..12) {
                 0..3 => {
                     let from = page.head(other).unwrap();
-                    page.merge(branch, &from, &mut LastOneWins).unwrap();
+                    page.merge(branch, &from, &mut LastWriterWins).unwrap();
                 }
                 3 => page.set_tag(&format!("t{round}"), &page.head(branch).unwrap()).unwrap(),
                 4 => page.reset(branch, &page.head(other).unwrap()).unwrap(),
@@ -106,7 +106,7 @@ fn sample() -> Map {
     write(&page, MAIN, |tx| tx.put(b"a", b"1").unwrap());
     write(&page, "other", |tx| tx.put(b"b", b"2").unwrap());
     let other = write(&page, "other", |tx| tx.remove(&[0, 0, 0, 7]).unwrap());
-    page.merge(MAIN, &other, &mut LastOneWins).unwrap();
+    page.merge(MAIN, &other, &mut LastWriterWins).unwrap();
     write(&page, MAIN, |tx| tx.put(b"a", b"3").unwrap());
     page.set_tag("tag", &base).unwrap();
     page.create_branch("gone", &base).unwrap();

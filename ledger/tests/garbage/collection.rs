@@ -10,7 +10,7 @@ use std::time::Duration;
 use permazen_kv::memory::MemoryStore;
 use permazen_kv::{Direction, KeySpan, KvDatabase, KvRead, KvWrite, TxOptions};
 use permazen_ledger::{
-    Clock, CommitId, KeepReason, LastOneWins, LedgerError, MAIN, Page, PageId, Repository,
+    Clock, CommitId, KeepReason, LastWriterWins, LedgerError, MAIN, Page, PageId, Repository,
     RepositoryBuilder, Retention,
 };
 use rand::rngs::StdRng;
@@ -237,7 +237,7 @@ impl Model {
                 let (to, from) = (self.branch(), self.branch());
                 let (head, from) = (self.page.head(&to).unwrap(), self.page.head(&from).unwrap());
                 let ends = self.ends_before_base(&head, &from);
-                match self.page.merge(&to, &from, &mut LastOneWins) {
+                match self.page.merge(&to, &from, &mut LastWriterWins) {
                     Ok(head) => self.learn(head),
                     Err(LedgerError::BaseMissing { .. }) => assert!(ends, "heads were not merged"),
                     Err(error) => panic!("{error}"),
@@ -532,11 +532,11 @@ fn a_page_says_why_it_keeps_a_commit() {
     page.create_branch("early", &first).unwrap();
     let early = put(&page, "early", b"early", b"");
     let mut commits: Vec<_> = (0..20).map(|value| put(&page, MAIN, b"a", &[value])).collect();
-    page.merge(MAIN, &early, &mut LastOneWins).unwrap();
+    page.merge(MAIN, &early, &mut LastWriterWins).unwrap();
     commits.extend((20..40).map(|value| put(&page, MAIN, b"a", &[value])));
     page.create_branch("late", &commits[25]).unwrap();
     let rule = KeepReason::ByRuleForBranch;
-    let merging = |branch: &str| KeepReason::MergesBranch(branch.to_owned());
+    let merging = |branch: &str| KeepReason::NeededToMergeBranch(branch.to_owned());
     // All that a branch leads to is kept. Merging needs it, too.
     assert_eq!(
         reasons(&first),
@@ -552,7 +552,7 @@ fn a_page_says_why_it_keeps_a_commit() {
     let reason = reasons(&commits[3])[0].to_string();
     assert_eq!(reason, "merging branch early with the others needs it");
     // What to do: let the branch stand at a later commit, or remove it.
-    page.merge("early", &commits[39], &mut LastOneWins).unwrap();
+    page.merge("early", &commits[39], &mut LastWriterWins).unwrap();
     assert_eq!(reasons(&commits[3]), []);
     assert_eq!(reasons(&commits[30]), [merging("late")]);
     assert_eq!(reasons(&commits[25]), [KeepReason::IsHead(name("late")), rule(name("late"))]);
@@ -572,8 +572,8 @@ fn a_page_says_why_it_keeps_a_commit() {
         reasons(&commits[39]),
         [KeepReason::IsHead(name("early")), KeepReason::IsBase, rule(name("early"))]
     );
-    page.merge("early", &commits[49], &mut LastOneWins).unwrap();
-    assert_eq!(reasons(&commits[42]), [KeepReason::MergesBase]);
+    page.merge("early", &commits[49], &mut LastWriterWins).unwrap();
+    assert_eq!(reasons(&commits[42]), [KeepReason::NeededToMergeBase]);
     drop(tx);
     assert_eq!(reasons(&commits[42]), []);
     page.collect().unwrap();
@@ -585,7 +585,7 @@ fn a_page_says_why_it_keeps_a_commit() {
         page.remote().unsynced_commits().unwrap().iter().map(|commit| commit.id).collect();
     page.remote().mark_synced(&ids, &[], &[]).unwrap();
     commits.extend((50..60).map(|value| put(&page, MAIN, b"a", &[value])));
-    page.merge("early", &commits[59], &mut LastOneWins).unwrap();
+    page.merge("early", &commits[59], &mut LastWriterWins).unwrap();
     assert_eq!(reasons(&commits[52]), [KeepReason::IsUnsynced(commits[52])]);
     assert_eq!(reasons(&commits[49]), [KeepReason::IsUnsynced(commits[50])]);
     assert_eq!(reasons(&commits[48]), []);

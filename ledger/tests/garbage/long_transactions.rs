@@ -7,7 +7,7 @@ use std::time::Duration;
 use permazen_kv::memory::MemoryStore;
 use permazen_kv::{KvDatabase, KvRead, KvWrite, TxOptions};
 use permazen_ledger::{
-    Clock, CommitId, LastOneWins, LedgerError, MAIN, Page, PageId, Repository, Retention,
+    Clock, CommitId, LastWriterWins, LedgerError, MAIN, Page, PageId, Repository, Retention,
 };
 
 use crate::support::clock::TestClock;
@@ -47,7 +47,7 @@ fn other_process(retention: Retention, has_first: bool) {
         }
     }
     tx.commit().unwrap();
-    page.merge_heads(MAIN, &mut LastOneWins).unwrap();
+    page.merge_heads(MAIN, &mut LastWriterWins).unwrap();
     assert_eq!(get(&page, b"mine").as_deref(), Some(&b"1"[..]), "{retention:?}");
     assert_eq!(get(&page, b"theirs").as_deref(), Some(&[29][..]), "{retention:?}");
     // Once it is not needed any more, history goes.
@@ -85,7 +85,7 @@ fn what_other_handles_commit_meanwhile_stays_as_long_as_merging_needs_it() {
         page.collect().unwrap();
         tx.put(b"mine", b"1").unwrap();
         tx.commit().unwrap();
-        page.merge_heads(MAIN, &mut LastOneWins).unwrap();
+        page.merge_heads(MAIN, &mut LastWriterWins).unwrap();
         assert_eq!(get(&page, b"theirs").as_deref(), Some(&[3][..]));
         assert_eq!(get(&page, b"mine").as_deref(), Some(&b"1"[..]));
         page.collect().unwrap();
@@ -115,7 +115,7 @@ fn a_branch_at_the_first_commit_can_be_merged_after_retention() {
     page.collect().unwrap();
     put(&page, MAIN, b"main", b"1");
     page.collect().unwrap();
-    page.merge(MAIN, &page.head("work").unwrap(), &mut LastOneWins).unwrap();
+    page.merge(MAIN, &page.head("work").unwrap(), &mut LastWriterWins).unwrap();
     assert_eq!(get(&page, b"work").as_deref(), Some(&[2][..]));
     assert!(page.verify().unwrap().findings.is_empty());
 }
@@ -128,7 +128,7 @@ fn a_branch_moves_forward_past_commits_that_are_gone() {
     for round in 1..4 {
         put(&page, MAIN, b"key", &[round]);
     }
-    let merge = page.merge(MAIN, &page.head("side").unwrap(), &mut LastOneWins).unwrap();
+    let merge = page.merge(MAIN, &page.head("side").unwrap(), &mut LastWriterWins).unwrap();
     page.remove_branch("side").unwrap();
     page.collect().unwrap();
     // The other parent is older than the last three, and gone.
@@ -137,7 +137,7 @@ fn a_branch_moves_forward_past_commits_that_are_gone() {
     let parents: Vec<_> = commit.parents().iter().filter(here).collect();
     assert_eq!(parents.len(), 1);
     page.create_branch("back", parents[0]).unwrap();
-    assert_eq!(page.merge("back", &merge, &mut LastOneWins).unwrap(), merge);
+    assert_eq!(page.merge("back", &merge, &mut LastWriterWins).unwrap(), merge);
 }
 
 #[test]

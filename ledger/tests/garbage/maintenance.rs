@@ -9,7 +9,7 @@ use permazen_kv::fault::FaultStore;
 use permazen_kv::memory::MemoryStore;
 use permazen_kv::{Capabilities, KvDatabase, KvError, KvRead, KvTransaction, KvWrite, TxOptions};
 use permazen_ledger::{
-    Clock, CommitId, LastOneWins, LedgerError, MAIN, Page, PageId, Repository, Retention, Secret,
+    Clock, CommitId, LastWriterWins, LedgerError, MAIN, Page, PageId, Repository, Retention, Secret,
 };
 
 use crate::support::clock::TestClock;
@@ -478,14 +478,14 @@ fn a_damaged_page_holds_up_neither_evictions_nor_deletions() {
     };
     // No remote.
     write(&[0x10, 1, 0x2a], b"damaged");
-    assert_eq!(repository.evict_least_used().unwrap(), Some(("two".to_owned(), ROOT)));
+    assert_eq!(repository.evict_least_recently_closed().unwrap(), Some(("two".to_owned(), ROOT)));
     let found = repository.evict_unused(Duration::ZERO).unwrap();
     assert_eq!(found.evicted, [("three".to_owned(), ROOT)]);
     let failed: Vec<_> = found.failed.into_iter().collect();
     assert!(matches!(&failed[..], [(ledger, ..)] if ledger == "one"));
     assert!(failed.into_iter().all(|(.., error)| KvError::from(error).is_damage()));
     assert_eq!(ledgers(), ["one"]);
-    assert!(KvError::from(repository.evict_least_used().unwrap_err()).is_damage());
+    assert!(KvError::from(repository.evict_least_recently_closed().unwrap_err()).is_damage());
     // No parameters.
     write(&[0x10, 1, 0x2f], b"damaged");
     assert!(KvError::from(repository.page("one", ROOT).unwrap_err()).is_damage());
@@ -527,7 +527,7 @@ fn a_commit_that_had_a_ref_meanwhile_waits_again_before_it_goes() {
         },
         |page, id| {
             let head = page.head(MAIN).unwrap();
-            page.merge(MAIN, id, &mut LastOneWins).unwrap();
+            page.merge(MAIN, id, &mut LastWriterWins).unwrap();
             page.reset(MAIN, &head).unwrap();
         },
     ];
@@ -571,7 +571,7 @@ fn commits_beside_heads(repository: &Repository, before: impl FnOnce(&Page)) {
         beside += 1;
         begun.into_iter().for_each(|tx| tx.commit().unwrap());
         assert_eq!(page.heads(MAIN).unwrap().len(), 2);
-        page.merge_heads(MAIN, &mut LastOneWins).unwrap();
+        page.merge_heads(MAIN, &mut LastWriterWins).unwrap();
     };
     write();
     before(&page);
@@ -631,7 +631,7 @@ fn commit_on_old_base(has_looked: bool, after: usize, retention: Retention) {
     while page.collect_slice().unwrap() {}
     assert!(page.commit(&base).is_ok());
     assert_eq!(page.heads(MAIN).unwrap().len(), 2);
-    let merge = page.merge_heads(MAIN, &mut LastOneWins).unwrap();
+    let merge = page.merge_heads(MAIN, &mut LastWriterWins).unwrap();
     let merged = page.snapshot(&merge).unwrap();
     assert_eq!(merged.get(b"Alien").unwrap().as_deref(), Some(&b"1979"[..]));
     assert_eq!(merged.get(b"Brazil").unwrap().as_deref(), Some(&b"1985"[..]));

@@ -10,8 +10,8 @@ use permazen_kv::fault::FaultStore;
 use permazen_kv::memory::MemoryStore;
 use permazen_kv::{Direction, KeySpan, KvDatabase, KvError, KvRead, KvWrite, TxOptions};
 use permazen_ledger::{
-    Clock, CommitId, LastOneWins, LedgerError, MAIN, Page, PageId, Repository, RepositoryBuilder,
-    Retention,
+    Clock, CommitId, LastWriterWins, LedgerError, MAIN, Page, PageId, Repository,
+    RepositoryBuilder, Retention,
 };
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
@@ -223,7 +223,7 @@ fn a_log_ends_where_history_ends() {
     let error = page.is_ancestor(&commits[1], &commits[9]).unwrap_err();
     assert!(matches!(error, LedgerError::BaseMissing { commit, .. } if commit == commits[6]));
     page.create_branch("old", &commits[1]).unwrap();
-    let error = page.merge("old", &commits[9], &mut LastOneWins).unwrap_err();
+    let error = page.merge("old", &commits[9], &mut LastWriterWins).unwrap_err();
     assert!(matches!(error, LedgerError::BaseMissing { .. }), "{error}");
     let error = page.squash(MAIN, &commits[1], None).unwrap_err();
     assert!(matches!(error, LedgerError::BaseMissing { .. }), "{error}");

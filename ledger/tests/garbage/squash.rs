@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use permazen_kv::memory::MemoryStore;
 use permazen_kv::{KvDatabase, KvRead, KvWrite, TxOptions};
 use permazen_ledger::{
-    CommitId, LastOneWins, LedgerError, MAIN, Origin, Page, PageId, RemoteState, Repository,
+    CommitId, LastWriterWins, LedgerError, MAIN, Origin, Page, PageId, RemoteState, Repository,
     Secret, Status,
 };
 use rand::rngs::StdRng;
@@ -46,7 +46,7 @@ fn merges_are_squashed_with_both_of_their_sides() {
     put(&page, "side", b"side", b"");
     let side = put(&page, "side", b"side", b"2");
     put(&page, MAIN, b"main", b"");
-    page.merge(MAIN, &side, &mut LastOneWins).unwrap();
+    page.merge(MAIN, &side, &mut LastWriterWins).unwrap();
     // The branch has a commit that would be replaced.
     let error = page.squash(MAIN, &base, None).unwrap_err();
     assert_eq!(
@@ -66,7 +66,7 @@ fn merges_are_squashed_with_both_of_their_sides() {
     // Onto a commit of the other side of a merge: what leads to it stays, all else is replaced.
     page.create_branch("side", &base).unwrap();
     let side = put(&page, "side", b"side", b"3");
-    let merge = page.merge(MAIN, &side, &mut LastOneWins).unwrap();
+    let merge = page.merge(MAIN, &side, &mut LastWriterWins).unwrap();
     page.remove_branch("side").unwrap();
     let root = page.snapshot(&merge).unwrap().root();
     let squashed = page.squash(MAIN, &side, None).unwrap();
@@ -117,7 +117,7 @@ fn a_branch_that_leaves_in_between_brings_no_old_values_back() {
     assert_eq!(log(&page, squashed), [squashed, fork]);
     assert_ne!(squashed, changed);
     let other = put_all("b", &[("note", "2")], &[]);
-    let merge = page.merge(MAIN, &other, &mut LastOneWins).unwrap();
+    let merge = page.merge(MAIN, &other, &mut LastWriterWins).unwrap();
     let merged = page.snapshot(&merge).unwrap();
     let value = |key: &str| merged.get(key.as_bytes()).unwrap().map(|value| value.into_owned());
     assert_eq!((value("price"), value("x")), (Some(b"2".to_vec()), None));
@@ -164,7 +164,7 @@ fn the_newest_fork_is_what_can_be_squashed_onto() {
     page.create_branch("side", &commits[7]).unwrap();
     let side = put(&page, "side", b"side", b"1");
     put(&page, MAIN, b"b", b"");
-    let merge = page.merge(MAIN, &side, &mut LastOneWins).unwrap();
+    let merge = page.merge(MAIN, &side, &mut LastWriterWins).unwrap();
     put(&page, MAIN, b"b", b"1");
     put(&page, MAIN, b"b", b"2");
     put(&page, "side", b"side", b"2");
@@ -242,7 +242,7 @@ fn what_another_copy_has_is_not_replaced() {
     put(&here, MAIN, b"c", b"1");
     let error = here.squash(MAIN, &one, None).unwrap_err();
     assert!(error.to_string().contains("that a receiver has added"), "{error}");
-    let merge = here.merge(MAIN, &three, &mut LastOneWins).unwrap();
+    let merge = here.merge(MAIN, &three, &mut LastWriterWins).unwrap();
     let merged = here.snapshot(&merge).unwrap();
     assert_eq!(merged.get(b"a").unwrap().as_deref(), Some(&b"4"[..]));
     assert_clean(&here);
@@ -304,11 +304,11 @@ fn commits_that_were_squashed_while_they_were_sent_are_told() {
     assert_eq!(remote.note(b"note").unwrap().as_deref(), Some(&b"1"[..]));
     remote.mark_synced(&sent, &[], &[]).unwrap();
     // What the error says to do: then no old value comes back.
-    here.merge(MAIN, &sent[1], &mut LastOneWins).unwrap();
+    here.merge(MAIN, &sent[1], &mut LastWriterWins).unwrap();
     let other = put(&there, MAIN, b"more", b"1");
     let mut receiver = here.receive();
     bring(&there, &mut receiver, &other);
-    let merge = here.merge(MAIN, &other, &mut LastOneWins).unwrap();
+    let merge = here.merge(MAIN, &other, &mut LastWriterWins).unwrap();
     let merged = here.snapshot(&merge).unwrap();
     assert_eq!(merged.get(b"price").unwrap().as_deref(), Some(&b"3"[..]));
     assert_eq!(merged.get(b"more").unwrap().as_deref(), Some(&b"1"[..]));
@@ -450,7 +450,7 @@ impl Model {
 
     fn merge(&mut self, into: &str, from: &str, what: &str) {
         let head = self.page.head(from).unwrap();
-        self.page.merge(into, &head, &mut LastOneWins).unwrap();
+        self.page.merge(into, &head, &mut LastWriterWins).unwrap();
         let (ours, theirs) = (self.branches[into].clone(), self.branches[from].clone());
         let content = self.page.snapshot(&self.page.head(into).unwrap()).unwrap();
         let mut seen = ours.clone();

@@ -4,7 +4,7 @@ use permazen::{Permazen, PermazenObject};
 use permazen_kv::memory::MemoryStore;
 use permazen_kv::{KvDatabase, KvError, KvRead, KvWrite, TxOptions};
 use permazen_ledger::{
-    CommitId, LastOneWins, LedgerError, MAIN, Origin, Page, PageId, Repository, Retention,
+    CommitId, LastWriterWins, LedgerError, MAIN, Origin, Page, PageId, Repository, Retention,
 };
 
 use crate::support::page::{assert_clean, put};
@@ -138,6 +138,6 @@ fn what_was_open_when_an_old_content_comes_back_runs_again() {
     assert!(tx.commit().unwrap_err().is_retryable());
     // A merge of the branch has what was restored.
     page.create_branch("other", &old).unwrap();
-    let merge = page.merge("other", &page.head(MAIN).unwrap(), &mut LastOneWins).unwrap();
+    let merge = page.merge("other", &page.head(MAIN).unwrap(), &mut LastWriterWins).unwrap();
     assert_eq!(merge, page.head(MAIN).unwrap());
 }

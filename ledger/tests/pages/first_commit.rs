@@ -2,7 +2,7 @@
 
 use permazen_kv::memory::MemoryStore;
 use permazen_ledger::{
-    CommitId, Digest, LastOneWins, LedgerError, MAIN, Page, PageId, Repository, Retention,
+    CommitId, Digest, LastWriterWins, LedgerError, MAIN, Page, PageId, Repository, Retention,
 };
 
 use crate::support::page::{assert_clean, put};
@@ -30,18 +30,18 @@ fn a_branch_at_the_first_commit_goes_forward() {
     let (page, head) = pruned();
     assert!(page.is_ancestor(&CommitId::FIRST, &head).unwrap());
     page.create_branch("new", &CommitId::FIRST).unwrap();
-    assert_eq!(page.merge("new", &head, &mut LastOneWins).unwrap(), head);
+    assert_eq!(page.merge("new", &head, &mut LastWriterWins).unwrap(), head);
     assert_eq!(page.head("new").unwrap(), head);
     // The other way round, nothing is to be done.
-    assert_eq!(page.merge(MAIN, &CommitId::FIRST, &mut LastOneWins).unwrap(), head);
+    assert_eq!(page.merge(MAIN, &CommitId::FIRST, &mut LastWriterWins).unwrap(), head);
     page.create_branch("newer", &CommitId::FIRST).unwrap();
-    let none = page.merge("newer", &CommitId::FIRST, &mut LastOneWins).unwrap();
+    let none = page.merge("newer", &CommitId::FIRST, &mut LastWriterWins).unwrap();
     assert_eq!(none, CommitId::FIRST);
     assert_clean(&page);
     // A commit that is not there is no merge.
     let gone = CommitId(Digest([7; 32]));
     for branch in ["newer", MAIN] {
-        let error = page.merge(branch, &gone, &mut LastOneWins).unwrap_err();
+        let error = page.merge(branch, &gone, &mut LastWriterWins).unwrap_err();
         assert!(matches!(error, LedgerError::NoCommit { .. }), "{error}");
     }
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use permazen_kv::memory::MemoryStore;
 use permazen_kv::{Direction, KeySpan, KvDatabase, KvRead, KvWrite, TxOptions};
 use permazen_ledger::{
-    Clock, CommitId, LastOneWins, LedgerError, MAIN, PageId, Repository, Result, Retention,
+    Clock, CommitId, LastWriterWins, LedgerError, MAIN, PageId, Repository, Result, Retention,
 };
 
 use crate::support::clock::TestClock;
@@ -85,8 +85,8 @@ fn whatever_is_asked_of_it_the_page_is_gone() {
         ("remove_branch", page.remove_branch("branch")),
         ("set_tag", page.set_tag("more", &head)),
         ("remove_tag", page.remove_tag("tag")),
-        ("merge", page.merge(MAIN, &head, &mut LastOneWins).map(drop)),
-        ("merge_heads", page.merge_heads(MAIN, &mut LastOneWins).map(drop)),
+        ("merge", page.merge(MAIN, &head, &mut LastWriterWins).map(drop)),
+        ("merge_heads", page.merge_heads(MAIN, &mut LastWriterWins).map(drop)),
         ("squash", page.squash(MAIN, first, None).map(drop)),
         ("kept", page.keep_reasons(first).map(drop)),
         ("kept, of another commit", page.keep_reasons(&head).map(drop)),

@@ -289,7 +289,7 @@ fn t113_a_page_with_commits_is_not_evicted() {
     tx.commit().unwrap();
     drop((db, page));
     assert!(!repository.evict("films", ROOT).unwrap());
-    assert_eq!(repository.evict_least_used().unwrap(), None);
+    assert_eq!(repository.evict_least_recently_closed().unwrap(), None);
     let page = repository.page("films", ROOT).unwrap();
     assert_eq!(page.log(page.head(MAIN).unwrap()).unwrap().count(), 2);
     // A tag was set on purpose, even without a commit.
@@ -314,15 +314,15 @@ fn t116_only_the_least_recently_closed_page_goes() {
     }
     let open = repository.page("b", ROOT).unwrap();
     let epoch = epoch(&host);
-    assert_eq!(repository.evict_least_used().unwrap(), Some(("a".to_owned(), ROOT)));
+    assert_eq!(repository.evict_least_recently_closed().unwrap(), Some(("a".to_owned(), ROOT)));
     assert_eq!(self::epoch(&host), epoch + 1);
     let left: Vec<_> = repository.pages().unwrap().into_iter().map(|(name, _)| name).collect();
     assert_eq!(left, ["full", "b", "c"]);
     clock.advance(MINUTE);
     drop(open);
-    assert_eq!(repository.evict_least_used().unwrap(), Some(("c".to_owned(), ROOT)));
-    assert_eq!(repository.evict_least_used().unwrap(), Some(("b".to_owned(), ROOT)));
-    assert_eq!(repository.evict_least_used().unwrap(), None);
+    assert_eq!(repository.evict_least_recently_closed().unwrap(), Some(("c".to_owned(), ROOT)));
+    assert_eq!(repository.evict_least_recently_closed().unwrap(), Some(("b".to_owned(), ROOT)));
+    assert_eq!(repository.evict_least_recently_closed().unwrap(), None);
     assert_all_clean(&repository);
 }
 
@@ -355,7 +355,7 @@ fn t117_a_page_that_is_opened_meanwhile_is_not_evicted() {
     one.maintain().unwrap();
     let handle = two.page("films", ROOT).unwrap();
     assert!(!one.evict("films", ROOT).unwrap());
-    assert_eq!(one.evict_least_used().unwrap(), None);
+    assert_eq!(one.evict_least_recently_closed().unwrap(), None);
     put_key(&handle, b"Alien");
     drop(handle);
     two.maintain().unwrap();
@@ -406,7 +406,7 @@ fn t118_the_time_of_a_page_that_is_not_there_goes() {
     tx.put(&key, &row).unwrap();
     tx.commit().unwrap();
     assert_eq!(repository.verify().unwrap().findings.len(), 1);
-    assert_eq!(repository.evict_least_used().unwrap(), None);
+    assert_eq!(repository.evict_least_recently_closed().unwrap(), None);
     repository.maintain().unwrap();
     assert_all_clean(&repository);
     assert_eq!(rows(&host, 0x06), 0);

@@ -121,7 +121,9 @@ fn evict_at_once(host: &Arc<dyn KvDatabase>, repositories: [Repository; 3]) {
             scope.spawn(move || {
                 for turn in 0.. {
                     let gone = match (which + turn) % 2 {
-                        0 => repository.evict_least_used().map(|gone| gone.into_iter().collect()),
+                        0 => repository
+                            .evict_least_recently_closed()
+                            .map(|gone| gone.into_iter().collect()),
                         _ => repository.evict_unused(Duration::ZERO).and_then(all),
                     };
                     let gone: Vec<(String, PageId)> = match gone {
@@ -164,7 +166,7 @@ fn evict_at_once(host: &Arc<dyn KvDatabase>, repositories: [Repository; 3]) {
         is_over.store(true, Ordering::Relaxed);
     });
     repositories.iter().for_each(|repository| repository.maintain().unwrap());
-    while let Some(gone) = repositories[0].evict_least_used().unwrap() {
+    while let Some(gone) = repositories[0].evict_least_recently_closed().unwrap() {
         evicted.lock().unwrap().push(gone);
     }
     let (evicted, changed) = (evicted.into_inner().unwrap(), changed.into_inner().unwrap());

@@ -9,7 +9,7 @@ use permazen_kv::memory::MemoryStore;
 use permazen_kv::read_only::ReadOnly;
 use permazen_kv::{Direction, KeySpan, KvDatabase, KvError, KvRead, KvWrite, TxOptions};
 use permazen_ledger::{
-    Clock, LastOneWins, LedgerError, MAIN, Page, PageDatabases, PageId, Repository, Retention,
+    Clock, LastWriterWins, LedgerError, MAIN, Page, PageDatabases, PageId, Repository, Retention,
 };
 
 use crate::support::clock::TestClock;
@@ -127,7 +127,7 @@ fn each_page_has_a_database() {
         let base = page.head(MAIN).unwrap();
         page.create_branch("other", &base).unwrap();
         put(page, MAIN, b"name", b"changed");
-        page.merge("other", &page.head(MAIN).unwrap(), &mut LastOneWins).unwrap();
+        page.merge("other", &page.head(MAIN).unwrap(), &mut LastWriterWins).unwrap();
         page.set_retention(Retention::Heads).unwrap();
         clock.advance(HOUR / 10);
         page.collect().unwrap();

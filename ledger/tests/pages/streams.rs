@@ -8,8 +8,8 @@ use permazen_kv::fault::FaultStore;
 use permazen_kv::memory::MemoryStore;
 use permazen_kv::{Direction, KeySpan, KvDatabase, KvError, KvRead, KvWrite, TxOptions};
 use permazen_ledger::{
-    Clock, CommitId, Conflict, LastOneWins, LedgerError, MAIN, Merger, Page, PageDatabases, PageId,
-    Repository, RepositoryBuilder, Resolution, Retention, Secret, ValueRef, ValueWriter,
+    Clock, CommitId, Conflict, LastWriterWins, LedgerError, MAIN, Merger, Page, PageDatabases,
+    PageId, Repository, RepositoryBuilder, Resolution, Retention, Secret, ValueRef, ValueWriter,
 };
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
@@ -214,7 +214,7 @@ fn branches_with_several_heads_take_values_too() {
     one.commit().unwrap();
     other.commit().unwrap();
     assert_eq!(page.heads(MAIN).unwrap().len(), 2);
-    page.merge_heads(MAIN, &mut LastOneWins).unwrap();
+    page.merge_heads(MAIN, &mut LastWriterWins).unwrap();
     assert!(get(&page, b"one").unwrap() == value && get(&page, b"two").unwrap() == value);
     check_nothing_left(&host, &page, &clock, "after a merge");
     assert!(get(&page, b"one").unwrap() == value);

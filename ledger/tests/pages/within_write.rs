@@ -11,7 +11,7 @@ use permazen_kv::memory::MemoryStore;
 use permazen_kv::sqlite::SqliteStore;
 use permazen_kv::{KvDatabase, KvDatabaseExt, KvError, KvRead, KvTransaction, KvWrite, TxOptions};
 use permazen_ledger::{
-    CommitId, LastOneWins, LedgerError, MAIN, Page, PageId, Repository, Result, Retention,
+    CommitId, LastWriterWins, LedgerError, MAIN, Page, PageId, Repository, Result, Retention,
     ValueWriter,
 };
 
@@ -132,7 +132,7 @@ fn all_calls<H: KvDatabase + Clone + 'static>(host: &H) {
         is_refused(page.remove_branch("side"));
         is_refused(page.set_tag("here", &first));
         is_refused(page.remove_tag("there"));
-        is_refused(page.merge(MAIN, &side, &mut LastOneWins));
+        is_refused(page.merge(MAIN, &side, &mut LastWriterWins));
         is_refused(page.restore(MAIN, &first));
         is_refused(receiver.add_commit(&oldest, &commit));
         is_refused(remote.attach());

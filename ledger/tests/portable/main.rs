@@ -24,7 +24,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use permazen_kv::memory::MemoryStore;
 use permazen_kv::{Direction, Hex, KeySpan, KvDatabase, KvRead, KvWrite, TxOptions};
-use permazen_ledger::{Clock, CommitId, LastOneWins, MAIN, Page, PageId, Repository, Secret};
+use permazen_ledger::{Clock, CommitId, LastWriterWins, MAIN, Page, PageId, Repository, Secret};
 
 type Map = BTreeMap<Vec<u8>, Vec<u8>>;
 
@@ -147,7 +147,7 @@ fn rows_of_another_machine_are_read() {
     assert_eq!(commit.time.as_millis(), 1_700_000_000_000);
     assert_eq!(commit.generation, 2);
     // A merge is a function of its parents.
-    let merge = page.merge(MAIN, &other, &mut LastOneWins).unwrap();
+    let merge = page.merge(MAIN, &other, &mut LastWriterWins).unwrap();
     assert_eq!(merge.to_string(), MERGE);
     let merged = page.snapshot(&merge).unwrap();
     assert_eq!(merged.get(b"other").unwrap().as_deref(), Some(&noise(2_000)[..]));

@@ -15,7 +15,7 @@ use permazen::{Permazen, PermazenObject, Ref};
 use permazen_jsck::Options;
 use permazen_kv::{KvDatabase, KvRead, KvWrite, TxOptions};
 use permazen_ledger::{
-    LastOneWins, LedgerError, MAIN, Page, PageId, Repository, Result, Retention,
+    LastWriterWins, LedgerError, MAIN, Page, PageId, Repository, Result, Retention,
 };
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
@@ -211,7 +211,7 @@ fn add_people(page: &Page, branch: &'static str) -> Result<()> {
             while branch == SIDE && !page.is_ancestor(&page.head(branch)?, &page.head(other)?)? {
                 std::thread::sleep(Duration::from_millis(1));
             }
-            page.merge(branch, &page.head(other)?, &mut LastOneWins)?;
+            page.merge(branch, &page.head(other)?, &mut LastWriterWins)?;
             println!("merged {branch}");
         }
     }

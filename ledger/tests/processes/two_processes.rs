@@ -11,7 +11,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use permazen_kv::{Direction, KeySpan, KvDatabase, KvRead, KvWrite, TxOptions};
-use permazen_ledger::{LastOneWins, LedgerError, MAIN, Page, PageId, Repository, Retention};
+use permazen_ledger::{LastWriterWins, LedgerError, MAIN, Page, PageId, Repository, Retention};
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 
@@ -285,7 +285,7 @@ fn branching(store: &str, pages: &str) {
     let said = lines.iter().flatten().filter_map(|line| line.strip_prefix("done "));
     let said: BTreeSet<u32> = said.map(|number| number.parse().unwrap()).collect();
     assert_eq!(said.len() as u32, 2 * THREADS * TRANSACTIONS);
-    let head = page.merge_heads(MAIN, &mut LastOneWins).unwrap();
+    let head = page.merge_heads(MAIN, &mut LastWriterWins).unwrap();
     let snapshot = page.snapshot(&head).unwrap();
     let mut found = BTreeSet::new();
     for pair in snapshot.scan(KeySpan::FULL, Direction::Forward).unwrap() {

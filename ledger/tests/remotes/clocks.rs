@@ -5,7 +5,7 @@ use std::sync::Arc;
 use permazen_kv::KvRead;
 use permazen_kv::memory::MemoryStore;
 use permazen_ledger::{
-    Clock, CommitId, CommitTime, Digest, Kind, LastOneWins, LedgerError, MAIN, Page, PageId,
+    Clock, CommitId, CommitTime, Digest, Kind, LastWriterWins, LedgerError, MAIN, Page, PageId,
     Receiver, Repository, Secret,
 };
 
@@ -47,7 +47,7 @@ fn bring(
 ) -> Result<Vec<CommitId>, LedgerError> {
     let mut receiver = to.receive();
     if takes_ahead {
-        receiver = receiver.taking_commits_ahead();
+        receiver = receiver.accepting_future_commits();
     }
     let mut log: Vec<_> = from.log(*id).unwrap().map(|found| found.unwrap().0).collect();
     log.reverse();
@@ -56,7 +56,7 @@ fn bring(
         receiver.add_commit(&id, &bytes)?;
     }
     receiver.add_head(MAIN, id).unwrap();
-    Ok(receiver.commits_ahead().to_vec())
+    Ok(receiver.future_commits().to_vec())
 }
 
 /// A copy with two commits, the second of which was made 400 days ahead; its clock, which is right again; and another
@@ -78,7 +78,7 @@ fn a_commit_far_ahead_is_taken_if_the_program_says_so() {
     let (_, [there, _], [before, wrong], [here, other]) = ahead();
     let error = bring(&there, &here, &wrong, false).unwrap_err();
     assert!(matches!(error, LedgerError::ClockAhead { commit, .. } if commit == wrong), "{error}");
-    assert!(error.to_string().contains("Receiver::taking_commits_ahead"), "{error}");
+    assert!(error.to_string().contains("Receiver::accepting_future_commits"), "{error}");
     assert_eq!(here.head(MAIN).unwrap(), before);
     // A commit that is not ahead is not reported.
     let [early, _] = copy(&TestClock::at(NOW));
@@ -136,7 +136,7 @@ fn no_commit_comes_after_which_no_change_is_possible() {
     const FAR: u64 = 1 << 62;
     let (_, [there, _], [before, wrong], [here, _]) = ahead();
     let last = put(&there, MAIN, b"last");
-    let mut receiver = here.receive().taking_commits_ahead();
+    let mut receiver = here.receive().accepting_future_commits();
     let mut add = |commit: &(CommitId, Vec<u8>)| {
         bring_pieces_of(&there, &mut receiver, &commit.1);
         receiver.add_commit(&commit.0, &commit.1)
@@ -155,11 +155,11 @@ fn no_commit_comes_after_which_no_change_is_possible() {
     here.create_branch("far", &tick.0).unwrap();
     let next = put(&here, "far", b"next");
     assert_eq!(time(&here, &next), FAR + 1);
-    let merge = here.merge(MAIN, &next, &mut LastOneWins).unwrap();
+    let merge = here.merge(MAIN, &next, &mut LastWriterWins).unwrap();
     assert_eq!(time(&here, &merge), FAR + 1);
     // A pruned parent cannot have made it possible: nothing says what time it had.
     let pruned = CommitId(Digest([9; 32]));
-    let mut receiver = here.receive().taking_commits_ahead();
+    let mut receiver = here.receive().accepting_future_commits();
     let late = CommitTime::from_bits((1 << 63) - 3);
     receiver.add_pruned(&pruned, 1, late).unwrap();
     let (id, bytes) = at(&there, &wrong, &pruned, late.to_bits() + 1);
@@ -182,7 +182,7 @@ fn copies_take_what_is_made_under_the_latest_clocks() {
         put(&other, MAIN, b"page");
         // The last time of a clock is used up, and another branch is beside it.
         let last = at(&there, &wrong, &before, FAR - 1);
-        let mut receiver = there.receive().taking_commits_ahead();
+        let mut receiver = there.receive().accepting_future_commits();
         bring_pieces_of(&there, &mut receiver, &last.1);
         receiver.add_commit(&last.0, &last.1).unwrap();
         there.create_branch("last", &last.0).unwrap();
@@ -190,7 +190,7 @@ fn copies_take_what_is_made_under_the_latest_clocks() {
         assert_eq!(time(&there, &commits[3]), FAR);
         commits.push(put(&there, "branch", b"beside"));
         commits.push(put(&there, MAIN, b"beside"));
-        commits.push(there.merge(MAIN, &commits[3], &mut LastOneWins).unwrap());
+        commits.push(there.merge(MAIN, &commits[3], &mut LastWriterWins).unwrap());
         commits.push(put(&there, MAIN, b"after"));
         commits.push(there.squash("branch", &before, None).unwrap());
         for id in commits {

@@ -11,8 +11,8 @@ use permazen_kv::fault::FaultStore;
 use permazen_kv::memory::MemoryStore;
 use permazen_kv::{Direction, KvDatabase, KvError, KvRead};
 use permazen_ledger::{
-    CommitId, Digest, Kind, LastOneWins, LedgerError, MAIN, NewValue, Page, PageSnapshot, Priority,
-    Resolution, Retention,
+    CommitId, Digest, Kind, LastWriterWins, LedgerError, MAIN, NewValue, Page, PageSnapshot,
+    Priority, Resolution, Retention,
 };
 
 use super::setting::{
@@ -146,8 +146,8 @@ fn values_that_are_not_here_are_merged_and_watched() {
         matches!(&error, LedgerError::NeedsFetch { key, .. } if **key == b"film"[..]),
         "{error}"
     );
-    let merge = here.merge(MAIN, &other, &mut LastOneWins).unwrap();
-    let theirs = there.merge(MAIN, &other, &mut LastOneWins).unwrap();
+    let merge = here.merge(MAIN, &other, &mut LastWriterWins).unwrap();
+    let theirs = there.merge(MAIN, &other, &mut LastWriterWins).unwrap();
     assert_eq!(merge, theirs);
     assert!(copies.remote.take_asked().is_empty());
     assert_eq!(here.snapshot(&merge).unwrap().fetch(b"film").unwrap(), Some(noise(80_000, 4)));
@@ -323,7 +323,7 @@ fn a_wrong_answer_is_an_error_and_the_good_ones_of_its_request_stay() {
         let error = copies.fetch().unwrap_err();
         assert!(error.to_string().contains("the attic"), "{error}");
         match (fault, &error) {
-            (Fault::Absent, LedgerError::NotAtRemote { digest, .. }) => assert_eq!(*digest, bad),
+            (Fault::Absent, LedgerError::NotAtSource { digest, .. }) => assert_eq!(*digest, bad),
             (Fault::Wrong | Fault::TooLong, LedgerError::Integrity { digest, .. }) => {
                 assert_eq!(*digest, bad);
             }

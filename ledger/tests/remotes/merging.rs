@@ -5,7 +5,7 @@ use std::sync::Arc;
 use permazen_kv::memory::MemoryStore;
 use permazen_kv::{KvDatabase, KvRead, KvWrite, TxOptions};
 use permazen_ledger::{
-    CommitId, Conflict, KeyClass, Kind, LastOneWins, LedgerError, MAIN, Merger, Page, PageId,
+    CommitId, Conflict, KeyClass, Kind, LastWriterWins, LedgerError, MAIN, Merger, Page, PageId,
     Priority, Repository, Resolution, Result, Retention, Secret, Status,
 };
 
@@ -50,7 +50,7 @@ fn heads_that_need_what_is_not_here_delay_no_others() {
     // The third one was merged with the first.
     assert_eq!(here.heads(MAIN).unwrap().len(), 2);
     assert_clean(&here);
-    here.merge_heads(MAIN, &mut LastOneWins).unwrap();
+    here.merge_heads(MAIN, &mut LastWriterWins).unwrap();
 }
 
 /// Counts the entries that begin with "film" under the key "films".
@@ -139,7 +139,7 @@ fn a_merge_that_came_from_the_remote_and_is_made_again_stays_as_it_is() {
     there.create_branch("other", &base).unwrap();
     let ours = write(&there, MAIN, |tx| tx.put(b"ours", &noise(3_000, 2)).unwrap());
     let other = write(&there, "other", |tx| tx.put(b"other", &noise(3_000, 3)).unwrap());
-    let merge = there.merge(MAIN, &other, &mut LastOneWins).unwrap();
+    let merge = there.merge(MAIN, &other, &mut LastWriterWins).unwrap();
     write(&there, MAIN, |tx| tx.put(b"last", b"").unwrap());
     let head = follow(&there, &here);
     let row = || {
@@ -148,7 +148,7 @@ fn a_merge_that_came_from_the_remote_and_is_made_again_stays_as_it_is() {
     };
     let before = row();
     here.create_branch("ours", &ours).unwrap();
-    assert_eq!(here.merge("ours", &other, &mut LastOneWins).unwrap(), merge);
+    assert_eq!(here.merge("ours", &other, &mut LastWriterWins).unwrap(), merge);
     assert_eq!(here.head("ours").unwrap(), merge);
     assert_eq!(here.commit_status(&merge).unwrap(), Status::Synced);
     assert_eq!(row(), before);
@@ -186,7 +186,7 @@ impl<'p> Ladder<'p> {
         for (at, branch) in BOTH.into_iter().enumerate() {
             let rung = self.rungs.to_be_bytes();
             write(self.page, branch, |tx| tx.put(branch.as_bytes(), &rung).unwrap());
-            self.page.merge(branch, &self.former[1 - at], &mut LastOneWins).unwrap();
+            self.page.merge(branch, &self.former[1 - at], &mut LastWriterWins).unwrap();
         }
         self.former = BOTH.map(|branch| self.page.head(branch).unwrap());
     }
@@ -224,7 +224,7 @@ fn a_merge_that_was_taken_back_is_not_kept_as_a_base() {
     page.create_branch("other", &base).unwrap();
     let ours = write(&page, MAIN, |tx| tx.put(b"ours", b"").unwrap());
     let other = write(&page, "other", |tx| tx.put(b"other", b"").unwrap());
-    let merge = page.merge(MAIN, &other, &mut LastOneWins).unwrap();
+    let merge = page.merge(MAIN, &other, &mut LastWriterWins).unwrap();
     page.reset(MAIN, &ours).unwrap();
     page.collect().unwrap();
     assert!(matches!(page.commit(&merge), Err(LedgerError::NoCommit { .. })));
@@ -249,7 +249,7 @@ fn bases_do_not_hold_up_an_eviction() {
     }
     drop(receiver);
     let received = here.verify().unwrap().commits;
-    here.merge_heads(MAIN, &mut LastOneWins).unwrap();
+    here.merge_heads(MAIN, &mut LastWriterWins).unwrap();
     here.collect().unwrap();
     assert!(here.verify().unwrap().commits > received + 1, "bases are kept");
     // The merge is brought to the remote, the bases are not.
@@ -282,10 +282,10 @@ fn a_base_can_need_hundreds_of_others() {
     let other = there.head("right").unwrap();
     let merge = {
         let here = here.clone();
-        let merge = move || here.merge("left", &other, &mut LastOneWins).unwrap();
+        let merge = move || here.merge("left", &other, &mut LastWriterWins).unwrap();
         std::thread::Builder::new().stack_size(512 << 10).spawn(merge).unwrap().join().unwrap()
     };
-    assert_eq!(merge, there.merge("left", &other, &mut LastOneWins).unwrap());
+    assert_eq!(merge, there.merge("left", &other, &mut LastWriterWins).unwrap());
     assert_clean(&here);
 }
 
@@ -305,7 +305,7 @@ fn a_merge_that_takes_a_content_unchanged_takes_its_conflicts() {
     there.create_branch("other", &base).unwrap();
     let ours = write(&there, MAIN, |tx| tx.put(b"key", b"ours").unwrap());
     let other = write(&there, "other", |tx| tx.put(b"key", b"other").unwrap());
-    let first = there.merge(MAIN, &other, &mut LastOneWins).unwrap();
+    let first = there.merge(MAIN, &other, &mut LastWriterWins).unwrap();
     let second = there.merge("other", &ours, &mut OlderWins).unwrap();
     assert_ne!(first, second);
     // A change with a tree of conflicts: nothing here makes one yet.
@@ -342,14 +342,14 @@ fn a_merge_that_takes_a_content_unchanged_takes_its_conflicts() {
         {
             let branch = number.to_string();
             here.create_branch(&branch, one).unwrap();
-            let merge = here.merge(&branch, other, &mut LastOneWins).unwrap();
+            let merge = here.merge(&branch, other, &mut LastWriterWins).unwrap();
             let (merge, change) = (of(&merge), of(&change));
             assert_eq!((merge.root, merge.conflicts), (change.root, Some(conflicts)));
         }
         // A merge of two contents has no conflicts.
         here.create_branch("own", &first).unwrap();
         write(&here, "own", |tx| tx.put(b"own", b"1").unwrap());
-        let merge = here.merge("own", &change, &mut LastOneWins).unwrap();
+        let merge = here.merge("own", &change, &mut LastWriterWins).unwrap();
         assert_eq!(of(&merge).conflicts, None);
         // Each keeps the tree, and the last one that goes lets it go.
         drop(receiver);

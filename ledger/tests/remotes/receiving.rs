@@ -8,7 +8,7 @@ use permazen_kv::fault::FaultStore;
 use permazen_kv::memory::MemoryStore;
 use permazen_kv::{KvDatabase, KvError, KvRead, KvWrite, TxOptions};
 use permazen_ledger::{
-    Clock, CommitId, Digest, Kind, LastOneWins, LedgerError, MAIN, Page, PageId, Receiver,
+    Clock, CommitId, Digest, Kind, LastWriterWins, LedgerError, MAIN, Page, PageId, Receiver,
     Repository, Retention, Secret, Status,
 };
 use rand::rngs::StdRng;
@@ -24,7 +24,7 @@ fn change(page: &Page, random: &mut StdRng) {
     let branch = [MAIN, "other"][random.random_range(0..2)];
     if random.random_range(0..5) == 0 {
         let from = page.head(if branch == MAIN { "other" } else { MAIN }).unwrap();
-        page.merge(branch, &from, &mut LastOneWins).unwrap();
+        page.merge(branch, &from, &mut LastWriterWins).unwrap();
         return;
     }
     let seed = random.random_range(0..6);
@@ -236,7 +236,7 @@ fn times_and_parents_of_a_commit_are_compared() {
     there.create_branch("other", &first).unwrap();
     let second = write(&there, MAIN, |tx| tx.put(b"key", b"2").unwrap());
     let other = write(&there, "other", |tx| tx.put(b"other", b"3").unwrap());
-    let merge = there.merge(MAIN, &other, &mut LastOneWins).unwrap();
+    let merge = there.merge(MAIN, &other, &mut LastWriterWins).unwrap();
     let here = copy();
     let mut receiver = here.receive();
     bring(&there, &mut receiver, &second);

@@ -6,7 +6,7 @@ use std::time::Duration;
 use permazen_kv::memory::MemoryStore;
 use permazen_kv::{KvRead, KvWrite};
 use permazen_ledger::{
-    CommitId, EntryValue, KeyClass, LastOneWins, LedgerError, MAIN, MergeFactory, MergePolicy,
+    CommitId, EntryValue, KeyClass, LastWriterWins, LedgerError, MAIN, MergeFactory, MergePolicy,
     MergeResult, Merged, Merger, Page, PageId, PageSnapshot, Priority, Repository, Resolver,
     Result, Retention, Secret, ValueRef,
 };
@@ -107,7 +107,7 @@ fn a_resolver_is_told_of_priorities_and_of_values_that_are_not_here() {
     let seen = Arc::clone(&told);
     let merged = merge(
         &here,
-        || Box::new(LastOneWins),
+        || Box::new(LastWriterWins),
         move |left, right, result| {
             for changes in [result.changes(b"")?, result.conflicts(b"")?] {
                 seen.lock().unwrap().push(changes.collect::<Result<Vec<_>>>()?);
@@ -116,7 +116,7 @@ fn a_resolver_is_told_of_priorities_and_of_values_that_are_not_here() {
             let error = LedgerError::from(right.get(b"film").unwrap_err());
             assert!(matches!(error, LedgerError::NeedsFetch { .. }), "{error}");
             assert_eq!(left.fetch(b"film")?.map(|film| film.len()), Some(5_000));
-            result.set(b"film", Merged::Right)?;
+            result.set(b"film", Merged::Older)?;
             result.set(b"title", Merged::NewLazy(b"decided"))?;
             result.done()
         },
@@ -130,14 +130,14 @@ fn a_resolver_is_told_of_priorities_and_of_values_that_are_not_here() {
         let EntryValue { priority, len, bytes, .. } = side.clone().unwrap();
         (priority, len, bytes)
     };
-    for side in [&film.base, &film.left, &film.right] {
+    for side in [&film.base, &film.newer, &film.older] {
         assert_eq!(of(side), (Priority::Lazy, 5_000, None));
     }
-    let digests = [&film.base, &film.left, &film.right].map(|side| side.clone().unwrap().digest);
+    let digests = [&film.base, &film.newer, &film.older].map(|side| side.clone().unwrap().digest);
     assert!(digests[0] != digests[1] && digests[1] != digests[2]);
     let bytes = Some(b"title".to_vec());
     assert_eq!(of(&title.base), (Priority::Eager, 4, Some(b"same".to_vec())));
-    let sides = [of(&title.left), of(&title.right)];
+    let sides = [of(&title.newer), of(&title.older)];
     assert!(sides.contains(&(Priority::Lazy, 5, bytes.clone())), "{sides:?}");
     assert!(sides.contains(&(Priority::Eager, 5, bytes)), "{sides:?}");
     assert_eq!(merged.get(b"title").unwrap().as_deref(), Some(&b"decided"[..]));
@@ -171,7 +171,7 @@ impl Merger for Counting {
 #[test]
 fn a_resolver_gives_values_of_any_kind() {
     for (merger, has_derived) in [
-        ((|| Box::new(LastOneWins) as Box<dyn Merger>) as fn() -> _, false),
+        ((|| Box::new(LastWriterWins) as Box<dyn Merger>) as fn() -> _, false),
         (|| Box::new(Counting), true),
     ] {
         let here = here();
@@ -267,7 +267,7 @@ fn references_that_cannot_be_end_the_merge() {
         let bytes = foreign.as_bytes()[..if cut { 39 } else { 40 }].to_vec();
         let error = merge(
             &here,
-            || Box::new(LastOneWins),
+            || Box::new(LastWriterWins),
             move |_, _, result| {
                 let error = result.set(b"key", Merged::New(&bytes)).unwrap_err();
                 match cut {

@@ -41,6 +41,9 @@ fn another_secret_is_named_as_a_cause() {
             }
         };
         assert!(matches!(error, LedgerError::Integrity { .. }), "{error}");
-        assert!(error.to_string().contains("perhaps the page there has another secret"), "{error}");
+        assert!(
+            error.to_string().contains("the page of the sender may have another secret"),
+            "{error}"
+        );
     }
 }

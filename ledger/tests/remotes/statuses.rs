@@ -14,7 +14,7 @@ use permazen_kv::lmdb::LmdbStore;
 use permazen_kv::memory::MemoryStore;
 use permazen_kv::{Direction, KeySpan, KvDatabase, KvError, KvRead, KvWrite, TxOptions};
 use permazen_ledger::{
-    CommitId, Digest, LastOneWins, LedgerError, MAIN, Origin, Page, PageId, RemoteState,
+    CommitId, Digest, LastWriterWins, LedgerError, MAIN, Origin, Page, PageId, RemoteState,
     Repository, Retention, Secret, Status, ValueRef,
 };
 use rand::rngs::StdRng;
@@ -197,7 +197,7 @@ impl History {
             }
             18 => {
                 let from = page.head(branch).unwrap();
-                match page.merge(BRANCHES[self.below(2)], &from, &mut LastOneWins) {
+                match page.merge(BRANCHES[self.below(2)], &from, &mut LastWriterWins) {
                     // A branch may have been reset to what nothing has kept.
                     Ok(_) | Err(LedgerError::BaseMissing { .. }) => {}
                     Err(error) => panic!("{error}"),

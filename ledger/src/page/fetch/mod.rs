@@ -14,7 +14,7 @@ use super::whole_value::{ValueLocation, reference};
 use crate::error::{LedgerError, Result};
 use crate::node::items::REFERENCE;
 use crate::source::PieceSource;
-use crate::value::read::ValueReader;
+use crate::value::read::ChunkReader;
 use crate::value::reference::Reference;
 
 /// How often pieces are fetched again that a collection has removed meanwhile: a stored piece was
@@ -58,7 +58,7 @@ impl Page {
     /// Holds for all handles of the page in this process, as long as there is one. Later fetches
     /// ask this source also for what a former source has not answered.
     pub fn set_source(&self, source: Arc<dyn PieceSource>, limit: Duration) {
-        let (page, number) = (self.merging.page_id(), self.shared.page());
+        let (page, number) = (self.merging.page_id(), self.shared.number());
         self.shared.requests.set_source(Some(Source::new(source, (page, number), limit)));
     }
 
@@ -116,7 +116,7 @@ impl PageSnapshot {
     ///
     /// # Errors
     /// [`LedgerError::Network`] if an answer does not come in time; pieces that have arrived stay,
-    /// so that another fetch gets the rest. [`LedgerError::NotAtRemote`] if the source does not
+    /// so that another fetch gets the rest. [`LedgerError::NotAtSource`] if the source does not
     /// have a piece, and [`LedgerError::Integrity`] if it sends something else. Those of
     /// [`get`](permazen_kv::KvRead::get).
     pub fn fetch(&self, key: &[u8]) -> Result<Option<Vec<u8>>> {
@@ -179,7 +179,7 @@ impl PageSnapshot {
             if begin == end {
                 return Ok(part);
             }
-            let mut chunks = ValueReader::new(&*self.page, value, begin)?;
+            let mut chunks = ChunkReader::new(&*self.page, value, begin)?;
             while let left @ 1.. = (end - begin) - part.len() as u64 {
                 let Some(bytes) = chunks.next()? else { break };
                 let len = usize::try_from(left).unwrap_or(usize::MAX).min(bytes.len());

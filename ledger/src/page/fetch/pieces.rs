@@ -43,18 +43,18 @@ impl Wanted {
 
     /// Checks the piece as a reader does, and whether the cut rule allows it.
     fn check(&self, bytes: &[u8], rule: &PieceCutRule) -> Result<()> {
-        let can_be = match self.level {
+        let is_allowed = match self.level {
             None => {
                 check_chunk(&self.part, bytes)?;
-                rule.chunk_can_be(bytes, self.is_last)
+                rule.allows_chunk(bytes, self.is_last)
             }
             Some(level) => {
                 let bytes = Bytes::copy_from_slice(bytes);
                 let index = index(&self.part, bytes, level, self.is_top)?;
-                rule.index_can_be(&index, self.is_last)
+                rule.allows_index(&index, self.is_last)
             }
         };
-        match can_be {
+        match is_allowed {
             true => Ok(()),
             false => {
                 let expected = "a part of a value that is cut as the secret of this page says";
@@ -140,9 +140,9 @@ impl PartOfValue<'_> {
     /// Those of these pieces that are absent, each once.
     fn missing(&self, wanted: &[Wanted]) -> Result<Vec<(Kind, Digest)>> {
         let (shared, mut missing) = (&self.page.shared, Vec::new());
-        let (host, mut seen) = (shared.read()?, HashSet::new());
+        let (tx, mut seen) = (shared.read()?, HashSet::new());
         for Wanted { part, .. } in wanted.iter().filter(|wanted| seen.insert(wanted.part.digest)) {
-            if shared.open.rows.number_of(&host, &part.digest)?.is_none() {
+            if shared.open.rows.number_of(&tx, &part.digest)?.is_none() {
                 missing.push(part.digest);
             }
         }
@@ -248,14 +248,14 @@ impl PartOfValue<'_> {
     /// the index piece while that was absent.
     fn may_lose_pieces_below(
         &self,
-        host: &dyn KvRead,
+        tx: &dyn KvRead,
         counts: &Counts,
         pieces: &[(Kind, Digest, Vec<u8>)],
     ) -> Result<bool> {
         let rows = &self.page.shared.open.rows;
         for (kind, digest, bytes) in pieces.iter().filter(|(kind, ..)| *kind == Kind::Index) {
             for below in children(*kind, digest, bytes.clone())? {
-                let number = rows.number_of(host, &below.to)?;
+                let number = rows.number_of(tx, &below.to)?;
                 if number.is_some_and(|number| counts.renews(number)) {
                     return Ok(true);
                 }

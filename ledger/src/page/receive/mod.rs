@@ -68,20 +68,20 @@ pub struct Receiver {
     page: Arc<Shared>,
     merging: Arc<PageMerging>,
     from_remote: bool,
-    takes_ahead: bool,
+    accepts_future: bool,
     /// The added commits that are more than a day ahead of the clock.
-    ahead: Vec<CommitId>,
+    future_commits: Vec<CommitId>,
     nodes: HashMap<Digest, Arc<Node>>,
-    parts: HashMap<Digest, (Kind, Bytes)>,
+    value_pieces: HashMap<Digest, (Kind, Bytes)>,
     pruned: HashMap<CommitId, Pruned>,
     pins: Vec<Pin>,
     /// The search for missing pieces of a commit, with its pinned parents.
-    begun: Mutex<Option<(CommitId, Vec<KnownParent>, WantedSearch)>>,
+    search_of: Mutex<Option<(CommitId, Vec<KnownParent>, WantedSearch)>>,
 }
 
 impl fmt::Debug for Receiver {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let pieces = self.nodes.len() + self.parts.len();
+        let pieces = self.nodes.len() + self.value_pieces.len();
         f.debug_struct("Receiver").field("pieces", &pieces).finish_non_exhaustive()
     }
 }
@@ -160,34 +160,34 @@ impl Page {
     /// # Errors
     /// If the page is gone, or the host fails.
     pub fn pruned_commit(&self, id: &CommitId) -> Result<Option<(u64, CommitTime)>> {
-        let (rows, host) = (&self.shared.open.rows, self.shared.read()?);
-        rows.check_exists(&host)?;
-        let pruned = rows.pruned(&host, id)?;
+        let (rows, tx) = (&self.shared.open.rows, self.shared.read()?);
+        rows.check_exists(&tx)?;
+        let pruned = rows.pruned(&tx, id)?;
         Ok(pruned.map(|pruned| (pruned.generation, pruned.time)))
     }
 }
 
 impl Receiver {
     pub(crate) fn new(page: Arc<Shared>, merging: Arc<PageMerging>, from_remote: bool) -> Self {
-        let (nodes, parts, pruned) = (HashMap::new(), HashMap::new(), HashMap::new());
-        let (pins, begun) = (Vec::new(), Mutex::default());
-        let (takes_ahead, ahead) = (false, Vec::new());
+        let (nodes, value_pieces, pruned) = (HashMap::new(), HashMap::new(), HashMap::new());
+        let (pins, search_of) = (Vec::new(), Mutex::default());
+        let (accepts_future, future_commits) = (false, Vec::new());
         Receiver {
             page,
             merging,
             from_remote,
-            takes_ahead,
-            ahead,
+            accepts_future,
+            future_commits,
             nodes,
-            parts,
+            value_pieces,
             pruned,
             pins,
-            begun,
+            search_of,
         }
     }
 
     /// Also accepts commits whose time is more than a day ahead of the clock here, which are
-    /// [`LedgerError::ClockAhead`] otherwise. [`commits_ahead`](Receiver::commits_ahead) lists
+    /// [`LedgerError::ClockAhead`] otherwise. [`future_commits`](Receiver::future_commits) lists
     /// them.
     ///
     /// A change under a wrong clock can be brought to other copies this way. Where the later change
@@ -227,29 +227,29 @@ impl Receiver {
     ///
     /// let (id, remote) = (there.head(MAIN)?, there.remote());
     /// let commit = remote.commit_bytes(&id)?.expect("the commit");
-    /// let mut receiver = here.receive().taking_commits_ahead();
+    /// let mut receiver = here.receive().accepting_future_commits();
     /// for (kind, digest) in receiver.wanted(&commit)? {
     ///     receiver.add_piece(kind, remote.piece_bytes(&digest)?.expect("the piece"))?;
     /// }
     /// receiver.add_commit(&id, &commit)?;
     /// receiver.add_head(MAIN, &id)?;
-    /// assert_eq!(receiver.commits_ahead(), [id]);
+    /// assert_eq!(receiver.future_commits(), [id]);
     /// # Ok::<(), LedgerError>(())
     /// ```
     #[must_use]
-    pub fn taking_commits_ahead(mut self) -> Self {
-        self.takes_ahead = true;
+    pub fn accepting_future_commits(mut self) -> Self {
+        self.accepts_future = true;
         self
     }
 
     /// The commits that were added although they are more than a day ahead of the clock, in the
-    /// order of their arrival. Empty unless [they are accepted](Receiver::taking_commits_ahead).
-    pub fn commits_ahead(&self) -> &[CommitId] {
-        &self.ahead
+    /// order of their arrival. Empty unless [they are accepted](Receiver::accepting_future_commits).
+    pub fn future_commits(&self) -> &[CommitId] {
+        &self.future_commits
     }
 
     fn arriving(&self) -> Arriving<'_> {
-        Arriving { page: &self.page, nodes: &self.nodes, parts: &self.parts }
+        Arriving { page: &self.page, nodes: &self.nodes, value_pieces: &self.value_pieces }
     }
 
     /// Adds a received piece, and returns its digest. It is stored with the first commit that has
@@ -260,7 +260,7 @@ impl Receiver {
     /// [`LedgerError::InvalidArgument`] for [`Kind::Commit`].
     pub fn add_piece(&mut self, kind: Kind, bytes: Vec<u8>) -> Result<Digest> {
         let digest = kind.digest(&bytes);
-        let page = self.page.page();
+        let page = self.page.number();
         let wrong = |found: &str| {
             let error = LedgerError::refused(kind, &digest, found);
             error.needed(|by| (by.page, by.received) = (page, true))
@@ -277,7 +277,7 @@ impl Receiver {
             }
             Kind::Index => drop(Index::parse(bytes.clone()).map_err(wrong)?),
             Kind::Chunk if bytes.is_empty() || bytes.len() > MAX_CHUNK => {
-                return Err(wrong("a chunk has 1 to 65,536 bytes"));
+                return Err(wrong("no bytes, or more than 65,536"));
             }
             Kind::Chunk => {}
             Kind::Commit => {
@@ -285,7 +285,7 @@ impl Receiver {
                 return Err(LedgerError::InvalidArgument(what.to_owned()));
             }
         }
-        self.parts.insert(digest, (kind, bytes));
+        self.value_pieces.insert(digest, (kind, bytes));
         Ok(digest)
     }
 
@@ -297,7 +297,7 @@ impl Receiver {
     /// [`LedgerError::InvalidArgument`] if the generation or the time is 0, or 2⁶³ or more.
     pub fn add_pruned(&mut self, id: &CommitId, generation: u64, time: CommitTime) -> Result<()> {
         let pruned = Pruned { generation, time };
-        if !pruned.can_be() {
+        if !pruned.is_valid() {
             let what = format!("commit {id} cannot have generation {generation} and time {time}");
             return Err(LedgerError::InvalidArgument(what));
         }
@@ -319,9 +319,9 @@ impl Receiver {
         let id = Commit::id(commit);
         let commit = self.checked(&id, commit)?;
         {
-            let (rows, host) = (&self.page.open.rows, self.page.read()?);
-            rows.check_exists(&host)?;
-            if rows.has_commit(&host, &id)? {
+            let (rows, tx) = (&self.page.open.rows, self.page.read()?);
+            rows.check_exists(&tx)?;
+            if rows.has_commit(&tx, &id)? {
                 return Ok(Vec::new());
             }
         }
@@ -330,7 +330,7 @@ impl Receiver {
 
     /// The commit with these received bytes.
     fn checked(&self, id: &CommitId, bytes: &[u8]) -> Result<Commit> {
-        let commit = Commit::checked(self.page.page(), id, bytes);
+        let commit = Commit::checked(self.page.number(), id, bytes);
         commit.map_err(|error| error.needed(|by| by.received = true))
     }
 
@@ -347,12 +347,12 @@ impl Receiver {
     fn needed(&self, commit: &CommitId, error: LedgerError) -> LedgerError {
         let received = match &error {
             LedgerError::Integrity { digest, .. } => {
-                self.nodes.contains_key(digest) || self.parts.contains_key(digest)
+                self.nodes.contains_key(digest) || self.value_pieces.contains_key(digest)
             }
             _ => false,
         };
         error.needed(|by| {
-            (by.page, by.commits) = (self.page.page(), vec![*commit]);
+            (by.page, by.commits) = (self.page.number(), vec![*commit]);
             by.received = received;
         })
     }
@@ -360,8 +360,8 @@ impl Receiver {
     /// The missing pieces of a commit, at most [`WANTED`].
     fn missing(&self, id: &CommitId, commit: &Commit) -> Result<Vec<(Kind, Digest)>> {
         let needs_lazy = !self.page.is_attached()?;
-        let mut last = self.begun.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((_, parents, mut search)) = last.take().filter(|(begun, ..)| begun == id) {
+        let mut last = self.search_of.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, parents, mut search)) = last.take().filter(|(of, ..)| of == id) {
             let wanted = self.search(&mut search, (commit, &parents), needs_lazy)?;
             if !wanted.is_empty() {
                 *last = Some((*id, parents, search));
@@ -405,7 +405,7 @@ impl Receiver {
     ///   ([`add_pruned`](Receiver::add_pruned)), [`LedgerError::Missing`] if a piece was not
     ///   received.
     /// - [`LedgerError::ClockAhead`] if its time is more than a day ahead of the clock, unless the
-    ///   receiver [accepts these](Receiver::taking_commits_ahead).
+    ///   receiver [accepts these](Receiver::accepting_future_commits).
     /// - [`LedgerError::InvalidArgument`] if its generation is 2⁴⁰ − 2³² or more, or if it is ahead
     ///   of the clock and its time is 2⁶² ticks or more and not the next one after that of its
     ///   parent, or if a parent has a time of 2⁶² + 2⁴⁰ ticks or more.
@@ -416,8 +416,8 @@ impl Receiver {
         let commit = self.checked(id, bytes)?;
         let rows = &self.page.open.rows;
         // Pinned before it is written, so that this process cannot collect it in between.
-        let (pin, (is_here, is_expiring)) = self.page.open.pinned_for(PinReason::Base, |host| {
-            Ok((*id, (rows.has_commit(&host, id)?, rows.is_expiring(&host, id)?)))
+        let (pin, (is_here, is_expiring)) = self.page.open.pinned_for(PinReason::Base, |tx| {
+            Ok((*id, (rows.has_commit(&tx, id)?, rows.is_expiring(&tx, id)?)))
         })?;
         // Another process that has decided to remove the commit does not know of the pin yet, so
         // the grace time of the commit is cleared.
@@ -438,13 +438,13 @@ impl Receiver {
                 self.nodes.remove(&node.digest);
             }
             for piece in &draft.pieces {
-                self.parts.remove(&piece.part.digest);
+                self.value_pieces.remove(&piece.part.digest);
             }
-            *self.begun.get_mut().unwrap_or_else(PoisonError::into_inner) = None;
+            *self.search_of.get_mut().unwrap_or_else(PoisonError::into_inner) = None;
         }
         self.pins.push(pin);
         if self.is_ahead(commit.time) {
-            self.ahead.push(*id);
+            self.future_commits.push(*id);
         }
         Ok(())
     }
@@ -495,7 +495,7 @@ impl Receiver {
     ) -> Result<()> {
         let wrong = |expected: String, found: String| {
             let error = LedgerError::integrity(Kind::Commit, &id.0, expected, found);
-            error.needed(|by| (by.page, by.received) = (self.page.page(), true))
+            error.needed(|by| (by.page, by.received) = (self.page.number(), true))
         };
         let places = parents.iter().map(KnownParent::time_and_generation);
         let (time, generation) = places
@@ -524,8 +524,8 @@ impl Receiver {
             return Err(LedgerError::InvalidArgument(what));
         }
         let is_ahead = self.is_ahead(commit.time);
-        if is_ahead && !self.takes_ahead {
-            let (page, millis) = (self.page.page(), commit.time.as_millis());
+        if is_ahead && !self.accepts_future {
+            let (page, millis) = (self.page.number(), commit.time.as_millis());
             return Err(LedgerError::ClockAhead { page, commit: *id, millis });
         }
         // From [`FAR`] on, a change is exactly one tick after its parent, so a history of fewer
@@ -533,8 +533,13 @@ impl Receiver {
         // the sender, so it is limited too.
         let is_tick = commit.time.to_bits() <= time.to_bits().saturating_add(1);
         let is_far = commit.time.to_bits() >= FAR && !is_tick;
-        if is_ahead && (is_far || time.to_bits() >= FAR + GENERATIONS) {
+        if is_ahead && is_far {
             let what = format!("commit {id} has time {}: 2⁶² ticks or more", commit.time);
+            return Err(LedgerError::InvalidArgument(what));
+        }
+        if is_ahead && time.to_bits() >= FAR + GENERATIONS {
+            let what =
+                format!("commit {id} has a parent with time {time}: 2⁶² + 2⁴⁰ ticks or more");
             return Err(LedgerError::InvalidArgument(what));
         }
         self.check_parents(parents, commit, &wrong)
@@ -582,16 +587,15 @@ impl Receiver {
 
     /// Compares the commit with the generation and time that were recorded for it as a pruned
     /// parent.
-    fn check_said(&self, id: &CommitId, commit: &Commit, said: Pruned) -> Result<()> {
-        let Pruned { generation, time } = said;
+    fn check_recorded(&self, id: &CommitId, commit: &Commit, recorded: Pruned) -> Result<()> {
+        let Pruned { generation, time } = recorded;
         if (generation, time) == (commit.generation, commit.time) {
             return Ok(());
         }
-        let expected =
-            format!("generation {generation} and time {time}, as its children were added with");
+        let expected = format!("generation {generation} and time {time}, as its children recorded");
         let found = format!("generation {} and time {}", commit.generation, commit.time);
         let error = LedgerError::integrity(Kind::Commit, &id.0, expected, found);
-        Err(error.needed(|by| (by.page, by.received) = (self.page.page(), true)))
+        Err(error.needed(|by| (by.page, by.received) = (self.page.number(), true)))
     }
 
     /// The trees of a commit.
@@ -628,7 +632,7 @@ impl Receiver {
                 match payload.priority() {
                     Priority::Lazy if is_attached => {
                         needs_remote = true;
-                        new.add_what_came(&value)?;
+                        new.add_present(&value)?;
                     }
                     _ => new.add_all(&value)?,
                 }
@@ -679,7 +683,10 @@ impl Receiver {
             return Ok(true);
         }
         if *needs_remote && rows.remote(&tx)? != Remote::Attached {
-            let what = format!("page {} was detached from its remote meanwhile", rows.page);
+            let what = format!(
+                "page {} was detached from its remote meanwhile, so it needs lazy values too: call `wanted` again",
+                rows.number
+            );
             return Err(LedgerError::InvalidArgument(what));
         }
         // If a parent is not synced, the commit is not either. While the page is being attached, a
@@ -690,14 +697,14 @@ impl Receiver {
             match (known, here) {
                 (KnownParent::First, _) | (KnownParent::Here { .. }, Some(_)) => {}
                 (KnownParent::Here { .. }, None) => return Err(self.page.expired(parent)),
-                (KnownParent::Pruned(said), here) => {
+                (KnownParent::Pruned(claimed), here) => {
                     let known = match here {
                         Some(Commit { generation, time, .. }) => Some(Pruned { generation, time }),
                         None => rows.pruned(&tx, parent)?,
                     };
                     match known {
-                        None => rows.put_pruned(&mut tx, parent, *said)?,
-                        Some(known) if known == *said => {}
+                        None => rows.put_pruned(&mut tx, parent, *claimed)?,
+                        Some(known) if known == *claimed => {}
                         Some(_) => return Ok(false),
                     }
                 }
@@ -708,7 +715,7 @@ impl Receiver {
             true => StatusWriter::from_remote(),
             false => StatusWriter::begin(rows, &tx)?,
         };
-        self.remember(&mut tx, (id, commit))?;
+        self.join_keep_set(&mut tx, (id, commit))?;
         self.page.put_content(&mut tx, (id, commit), draft, statuses)?;
         self.page.finish_commit(tx, id)?;
         self.page.note_commit(draft, id);
@@ -717,11 +724,15 @@ impl Receiver {
 
     /// Raises the version of the keep set, because the commit can be an older one that was pruned
     /// before.
-    fn remember(&self, tx: &mut dyn KvWrite, (id, commit): (&CommitId, &Commit)) -> Result<()> {
+    fn join_keep_set(
+        &self,
+        tx: &mut dyn KvWrite,
+        (id, commit): (&CommitId, &Commit),
+    ) -> Result<()> {
         let rows = &self.page.open.rows;
         rows.raise_keep_version(tx)?;
-        if let Some(said) = rows.pruned(tx, id)? {
-            self.check_said(id, commit, said)?;
+        if let Some(recorded) = rows.pruned(tx, id)? {
+            self.check_recorded(id, commit, recorded)?;
             rows.remove_pruned(tx, id)?;
         }
         Ok(())

@@ -18,14 +18,14 @@ use crate::tree::nodes::{NodeStore, child, root};
 use crate::value::read::PieceStore;
 
 /// The error text for a piece that was cut with another secret.
-pub(super) const OTHER_CUTS: &str = "other cuts: perhaps the page there has another secret";
+pub(super) const OTHER_CUTS: &str = "other cuts; the page of the sender may have another secret";
 
 /// Reads received pieces that are not stored yet, and stored ones.
 #[derive(Clone)]
 pub(super) struct Arriving<'a> {
     pub(super) page: &'a Shared,
     pub(super) nodes: &'a HashMap<Digest, Arc<Node>>,
-    pub(super) parts: &'a HashMap<Digest, (Kind, Bytes)>,
+    pub(super) value_pieces: &'a HashMap<Digest, (Kind, Bytes)>,
 }
 
 /// The error about a reference to a piece of another kind.
@@ -37,7 +37,7 @@ impl NodeStore for Arriving<'_> {
     fn load(&self, digest: &Digest) -> Result<Arc<Node>> {
         match self.nodes.get(digest) {
             Some(node) => Ok(Arc::clone(node)),
-            None => match self.parts.get(digest) {
+            None => match self.value_pieces.get(digest) {
                 Some((of, _)) => Err(other_kind(Kind::Node, digest, *of)),
                 None => self.page.load(digest),
             },
@@ -51,7 +51,7 @@ impl NodeStore for Arriving<'_> {
 
 impl PieceStore for Arriving<'_> {
     fn piece(&self, kind: Kind, digest: &Digest) -> Result<Bytes> {
-        match self.parts.get(digest) {
+        match self.value_pieces.get(digest) {
             Some((of, bytes)) if *of == kind => Ok(bytes.clone()),
             Some((of, _)) => Err(other_kind(kind, digest, *of)),
             None if self.nodes.contains_key(digest) => Err(other_kind(kind, digest, Kind::Node)),
@@ -67,7 +67,7 @@ impl PieceStore for Arriving<'_> {
 impl Arriving<'_> {
     /// Whether a part of a value is stored here or was received.
     pub(super) fn has(&self, digest: &Digest) -> Result<bool> {
-        Ok(self.parts.contains_key(digest)
+        Ok(self.value_pieces.contains_key(digest)
             || self.page.open.rows.number_of(&self.page.read()?, digest)?.is_some())
     }
 }

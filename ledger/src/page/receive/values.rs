@@ -93,7 +93,7 @@ impl<'a> NewPieces<'a> {
     /// # Errors
     /// If a stored or received piece is not what its reference says, or is not cut as the secret
     /// says, as far as the present pieces tell.
-    pub(super) fn add_what_came(&mut self, value: &Reference) -> Result<()> {
+    pub(super) fn add_present(&mut self, value: &Reference) -> Result<()> {
         self.go_through(value, true)
     }
 

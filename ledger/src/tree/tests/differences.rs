@@ -144,7 +144,7 @@ fn t032_a_three_way_difference_has_all_changes_of_both_sides() {
                 assert_eq!(differences, expected, "seed {seed}, {direction:?} {span:?}");
                 found += expected.len();
                 let is_changed_by_both =
-                    |[base, ours, theirs]: &[_; 3]| ours != base && theirs != base;
+                    |[base, older, newer]: &[_; 3]| older != base && newer != base;
                 both += expected.iter().filter(|it| is_changed_by_both(&it.1)).count();
             }
         }
@@ -162,7 +162,7 @@ fn three_way(maps: [&Map; 3], span: KeySpan<'_>, direction: Direction) -> Vec<Th
     let values = |key: &Vec<u8>| (key.clone(), maps.map(|map| map.get(key).cloned()));
     let all = keys.into_iter().filter(|key| span.contains(key)).map(values);
     let mut all: Vec<Three> =
-        all.filter(|(_, [base, ours, theirs])| base != ours || base != theirs).collect();
+        all.filter(|(_, [base, older, newer])| base != older || base != newer).collect();
     if direction == Direction::Reverse {
         all.reverse();
     }
@@ -175,11 +175,11 @@ fn three_way_of_trees(
     span: KeySpan<'_>,
     direction: Direction,
 ) -> Vec<Three> {
-    let [base, ours, theirs] = roots.map(|digest| root(&nodes, digest).unwrap());
-    let mut diff = ThreeWayDiff::new(&nodes, &base, (&ours, &theirs), span, direction).unwrap();
+    let [base, older, newer] = roots.map(|digest| root(&nodes, digest).unwrap());
+    let mut diff = ThreeWayDiff::new(&nodes, &base, (&older, &newer), span, direction).unwrap();
     let mut found = Vec::new();
     while let Some(it) = diff.next().unwrap() {
-        let values = [it.base, it.ours, it.theirs].map(|it| it.map(|it| it.bytes.to_vec()));
+        let values = [it.base, it.older, it.newer].map(|it| it.map(|it| it.bytes.to_vec()));
         found.push((it.key, values));
     }
     found
