@@ -195,7 +195,7 @@ fuzz_target!(|input: &[u8]| {
     let mut input = Input(input);
     let Some(first) = input.byte() else { return };
     let repository = Repository::builder(MemoryStore::new()).manual_maintenance().exclusive();
-    let repository = repository.clock(Arc::new(AlwaysTheSame)).create().expect("a repository");
+    let repository = repository.clock(Arc::new(AlwaysTheSame)).open_or_create().expect("a repository");
     let secret = Secret::new(std::array::from_fn(|at| at as u8));
     let page = repository.create_page_with("golden", PageId::ROOT, secret).expect("a page");
     if first % 2 == 1 {

@@ -38,7 +38,7 @@ fn new_page(dir: &Path) -> (LmdbStore, Page) {
         .unwrap();
     let builder =
         Repository::builder(host.clone()).exclusive().manual_maintenance().cache_bytes(1 << 20);
-    (host, builder.create().unwrap().create_page("bench", PageId::ROOT).unwrap())
+    (host, builder.open_or_create().unwrap().create_page("bench", PageId::ROOT).unwrap())
 }
 
 fn main() {

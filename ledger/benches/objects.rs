@@ -84,7 +84,8 @@ fn main() {
     let count = std::env::var("PERMAZEN_BENCH_OBJECTS").ok().and_then(|count| count.parse().ok());
     let count = count.unwrap_or(100_000);
     let folders = [tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap()];
-    let repository = Repository::builder(open(folders[0].path())).exclusive().create().unwrap();
+    let repository =
+        Repository::builder(open(folders[0].path())).exclusive().open_or_create().unwrap();
     let page = repository.create_page("bench", PageId::ROOT).unwrap();
     let dbs = [database(page.database(MAIN).unwrap()), database(open(folders[1].path()))];
     let mut random = StdRng::seed_from_u64(1);

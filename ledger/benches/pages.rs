@@ -103,7 +103,8 @@ fn bulk_loads(pairs: &[Pair]) {
     let (mut page_times, mut bare_times) = (Vec::new(), Vec::new());
     for round in 0..3 {
         let dirs = [tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap()];
-        let repository = Repository::builder(open(dirs[0].path())).exclusive().create().unwrap();
+        let repository =
+            Repository::builder(open(dirs[0].path())).exclusive().open_or_create().unwrap();
         let page = repository.create_page("bench", PageId::ROOT).unwrap();
         let (ours, bare) = (page.database(MAIN).unwrap(), open(dirs[1].path()));
         if round % 2 == 0 {
@@ -127,7 +128,8 @@ fn main() {
     println!("| what | page | bare LMDB | ratio |\n|---|---|---|---|");
     bulk_loads(&pairs);
     let dirs = [tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap()];
-    let repository = Repository::builder(open(dirs[0].path())).exclusive().create().unwrap();
+    let repository =
+        Repository::builder(open(dirs[0].path())).exclusive().open_or_create().unwrap();
     let page = repository.create_page("bench", PageId::ROOT).unwrap();
     let (ours, bare) = (page.database(MAIN).unwrap(), open(dirs[1].path()));
     commit(&ours, &pairs);

@@ -141,7 +141,7 @@ impl Bare {
 }
 
 fn new_page(path: &Path) -> Page {
-    let repository = Repository::builder(open(path)).exclusive().create().unwrap();
+    let repository = Repository::builder(open(path)).exclusive().open_or_create().unwrap();
     repository.create_page_with("bench", PageId::ROOT, Secret::new([1; 32])).unwrap()
 }
 

@@ -69,7 +69,7 @@ fn findings(page: &Page, branch: &str) -> Result<usize> {
 
 /// Does it all in a new repository in this directory, and says what happens.
 pub(crate) fn show(path: &Path, out: &mut impl Write) -> Result<()> {
-    let repository = Repository::create(LmdbStore::open_or_create(path)?)?;
+    let repository = Repository::open_or_create(LmdbStore::open_or_create(path)?)?;
     let page = repository.create_page("contacts", PageId::ROOT)?;
 
     // Each transaction that changes something makes a commit. It can say who made it, and why.

@@ -44,7 +44,7 @@ use crate::rows::repository::{PageState, page_row};
 /// }
 ///
 /// let builder = Repository::builder(MemoryStore::new());
-/// let repository = builder.page_databases(Arc::new(InMemory::default())).create()?;
+/// let repository = builder.page_databases(Arc::new(InMemory::default())).open_or_create()?;
 /// let page = repository.create_page("films", PageId::ROOT)?;
 /// # drop(page);
 /// # Ok::<(), permazen_ledger::LedgerError>(())

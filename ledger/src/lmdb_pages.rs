@@ -21,7 +21,7 @@ use crate::host::PageDatabases;
 /// # let path = parent.path();
 /// let host = LmdbStore::open_or_create(path.join("repository"))?;
 /// let pages = LmdbPages::new(path.join("pages"));
-/// let repository = Repository::builder(host).page_databases(std::sync::Arc::new(pages)).create()?;
+/// let repository = Repository::builder(host).page_databases(std::sync::Arc::new(pages)).open_or_create()?;
 /// let page = repository.create_page("films", PageId::ROOT)?;
 /// assert!(path.join("pages/1/data.mdb").exists());
 /// drop(page);

@@ -86,7 +86,7 @@ const LONGEST_WHOLE: u64 = 1 << 30;
 /// use permazen_kv::memory::MemoryStore;
 /// use permazen_ledger::Repository;
 ///
-/// let repository = Repository::builder(MemoryStore::new()).cache_bytes(8 << 20).create()?;
+/// let repository = Repository::builder(MemoryStore::new()).cache_bytes(8 << 20).open_or_create()?;
 /// # assert!(repository.pages()?.is_empty());
 /// # Ok::<(), permazen_ledger::LedgerError>(())
 /// ```
@@ -191,14 +191,6 @@ impl RepositoryBuilder {
         if found == DatabaseContent::Other { Err(no_repository(found)) } else { self.repository() }
     }
 
-    /// The same as [`open_or_create`](RepositoryBuilder::open_or_create).
-    ///
-    /// # Errors
-    /// As there.
-    pub fn create(self) -> Result<Repository> {
-        self.open_or_create()
-    }
-
     /// Opens a repository.
     ///
     /// # Errors
@@ -298,20 +290,12 @@ impl Repository {
         Self::builder(host).open_or_create()
     }
 
-    /// The same as [`open_or_create`](Repository::open_or_create).
-    ///
-    /// # Errors
-    /// If the database has other data, or fails.
-    pub fn create(host: impl KvDatabase + 'static) -> Result<Self> {
-        Self::builder(host).create()
-    }
-
     /// The same for a database behind an `Arc`, which other code can use too.
     ///
     /// # Errors
-    /// As [`create`](Repository::create).
-    pub fn create_shared(host: Arc<dyn KvDatabase>) -> Result<Self> {
-        Self::shared_builder(host).create()
+    /// As [`open_or_create`](Repository::open_or_create).
+    pub fn open_or_create_shared(host: Arc<dyn KvDatabase>) -> Result<Self> {
+        Self::shared_builder(host).open_or_create()
     }
 
     /// Opens a repository.
@@ -435,7 +419,7 @@ impl Repository {
     /// use permazen_kv::memory::MemoryStore;
     /// use permazen_ledger::{PageId, Repository};
     ///
-    /// let repository = Repository::create(MemoryStore::new())?;
+    /// let repository = Repository::open_or_create(MemoryStore::new())?;
     /// let page = repository.page_or_create("films", PageId::ROOT)?;
     /// assert_eq!(repository.pages()?, [("films".to_owned(), PageId::ROOT)]);
     /// # drop(page);
@@ -456,7 +440,7 @@ impl Repository {
     /// use permazen_ledger::{PageId, Repository, Secret};
     ///
     /// let secret = Secret::new([7; 32]);
-    /// let repository = Repository::create(MemoryStore::new())?;
+    /// let repository = Repository::open_or_create(MemoryStore::new())?;
     /// let page = repository.page_or_create_with("films", PageId::ROOT, secret.clone())?;
     /// assert_eq!(page.secret(), &secret);
     /// # drop(page);
@@ -555,7 +539,7 @@ impl Repository {
     ///     }
     /// }
     ///
-    /// let repository = Repository::create(MemoryStore::new())?;
+    /// let repository = Repository::open_or_create(MemoryStore::new())?;
     /// let registration = repository.add_merge_factory(Arc::new(ByHand));
     /// # drop(registration);
     /// # Ok::<(), permazen_ledger::LedgerError>(())
@@ -584,7 +568,7 @@ impl Repository {
     /// use permazen_kv::memory::MemoryStore;
     /// use permazen_ledger::{LedgerError, PageId, Repository};
     ///
-    /// let repository = Repository::create(MemoryStore::new())?;
+    /// let repository = Repository::open_or_create(MemoryStore::new())?;
     /// let page = repository.create_page("films", PageId::ROOT)?;
     /// let refused = repository.delete_page("films", PageId::ROOT).unwrap_err();
     /// assert!(matches!(refused, LedgerError::PageInUse { .. }));

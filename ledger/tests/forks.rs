@@ -18,7 +18,7 @@ use in_a_child::holds_in_a_child;
 fn a_forked_child_drops_a_repository() {
     let dir = tempfile::tempdir().unwrap();
     let host = LmdbStore::open_or_create(dir.path().join("host")).unwrap();
-    let mut repository = Some(Repository::create(host).unwrap());
+    let mut repository = Some(Repository::open_or_create(host).unwrap());
     let mut page = repository.as_ref().map(|it| it.create_page("test", PageId::ROOT).unwrap());
     assert!(holds_in_a_child(60, || {
         drop((page.take(), repository.take()));
@@ -32,7 +32,7 @@ fn a_forked_child_drops_a_repository() {
 /// child.
 #[test]
 fn a_forked_child_does_not_wait_for_a_transaction_of_its_parent() {
-    let page = Repository::create(MemoryStore::new()).unwrap();
+    let page = Repository::open_or_create(MemoryStore::new()).unwrap();
     let page = page.create_page("test", PageId::ROOT).unwrap();
     let is_refused = |tx: permazen_kv::Result<_>| matches!(tx, Err(KvError::Forked { .. }));
     let handle = page.branching_database(MAIN).unwrap();
@@ -53,8 +53,8 @@ fn a_forked_child_does_not_go_on_with_a_value_of_its_parent() {
     let dir = tempfile::tempdir().unwrap();
     let on_disk = LmdbStore::open_or_create(dir.path().join("host")).unwrap();
     let hosts: [Box<dyn Fn() -> Repository>; 2] = [
-        Box::new(|| Repository::create(MemoryStore::new()).unwrap()),
-        Box::new(move || Repository::create(on_disk.clone()).unwrap()),
+        Box::new(|| Repository::open_or_create(MemoryStore::new()).unwrap()),
+        Box::new(move || Repository::open_or_create(on_disk.clone()).unwrap()),
     ];
     for host in hosts {
         let page = host().create_page("test", PageId::ROOT).unwrap();

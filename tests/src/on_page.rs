@@ -13,7 +13,7 @@ use permazen_ledger::{LedgerError, MAIN, Page, PageId, Repository};
 ///
 /// The errors of the ledger.
 pub fn new_page() -> Result<Page, LedgerError> {
-    Repository::create(MemoryStore::new())?.create_page("objects", PageId::ROOT)
+    Repository::open_or_create(MemoryStore::new())?.create_page("objects", PageId::ROOT)
 }
 
 /// The main branch of a page as a store.

@@ -19,7 +19,7 @@ impl Repository {
     /// use permazen_kv::memory::MemoryStore;
     /// use permazen_ledger::{PageId, Repository};
     ///
-    /// let repository = Repository::create(MemoryStore::new())?;
+    /// let repository = Repository::open_or_create(MemoryStore::new())?;
     /// repository.create_page("films", PageId::ROOT)?;
     /// repository.rename_page(("films", PageId::ROOT), ("damaged films", PageId::ROOT))?;
     /// repository.create_page("films", PageId::ROOT)?;

@@ -49,7 +49,7 @@ impl Repository {
     /// use permazen_kv::memory::MemoryStore;
     /// use permazen_ledger::{PageId, Repository};
     ///
-    /// let repository = Repository::create(MemoryStore::new())?;
+    /// let repository = Repository::open_or_create(MemoryStore::new())?;
     /// repository.create_page("films", PageId::random()?)?;
     /// let books = repository.create_page("books", PageId::ROOT)?;
     /// repository.maintain()?;
@@ -107,7 +107,7 @@ impl Repository {
     /// use permazen_kv::memory::MemoryStore;
     /// use permazen_ledger::{EvictionObstacle, PageId, Repository};
     ///
-    /// let repository = Repository::create(MemoryStore::new())?;
+    /// let repository = Repository::open_or_create(MemoryStore::new())?;
     /// let page = repository.create_page("films", PageId::ROOT)?;
     /// assert_eq!(repository.eviction_obstacle("films", PageId::ROOT)?, Some(EvictionObstacle::IsOpen));
     /// drop(page);

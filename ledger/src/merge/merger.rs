@@ -93,7 +93,7 @@ pub trait Merger {
     ///     }
     /// }
     ///
-    /// let page = Repository::create(MemoryStore::new())?.create_page("list", PageId::ROOT)?;
+    /// let page = Repository::open_or_create(MemoryStore::new())?.create_page("list", PageId::ROOT)?;
     /// let write = |branch: &str, key: &[u8], count: u8| {
     ///     let db = page.database(branch)?;
     ///     let mut tx = db.begin(&TxOptions::writing())?;
@@ -152,7 +152,7 @@ pub trait Merger {
     /// # use permazen_kv::{KvDatabase, TxOptions, memory::MemoryStore};
     /// # use permazen_ledger::{MAIN, PageId, Repository};
     /// # use permazen_kv::KvRead;
-    /// # let page = Repository::create(MemoryStore::new())?.create_page("names", PageId::ROOT)?;
+    /// # let page = Repository::open_or_create(MemoryStore::new())?.create_page("names", PageId::ROOT)?;
     /// # let write = |branch: &str, pairs: &[(&[u8], &[u8])], gone: &[&[u8]]| {
     /// #     let db = page.database(branch)?;
     /// #     let mut tx = db.begin(&TxOptions::writing())?;

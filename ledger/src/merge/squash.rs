@@ -48,7 +48,7 @@ impl Page {
     /// use permazen_kv::{KvDatabase, KvRead, KvWrite, TxOptions, memory::MemoryStore};
     /// use permazen_ledger::{CommitId, MAIN, PageId, Repository};
     ///
-    /// let page = Repository::create(MemoryStore::new())?.create_page("draft", PageId::ROOT)?;
+    /// let page = Repository::open_or_create(MemoryStore::new())?.create_page("draft", PageId::ROOT)?;
     /// let db = page.database(MAIN)?;
     /// for word in ["one", "two", "three"] {
     ///     let mut tx = db.begin(&TxOptions::writing())?;

@@ -59,7 +59,7 @@ impl Page {
     /// use permazen_kv::{KvDatabase, KvWrite, TxOptions, memory::MemoryStore};
     /// use permazen_ledger::{KeepReason, MAIN, PageId, Repository, Retention};
     ///
-    /// let repository = Repository::builder(MemoryStore::new()).exclusive().create()?;
+    /// let repository = Repository::builder(MemoryStore::new()).exclusive().open_or_create()?;
     /// let page = repository.create_page("draft", PageId::ROOT)?;
     /// let db = page.database(MAIN)?;
     /// let mut commits = Vec::new();
@@ -102,7 +102,7 @@ impl Page {
     /// use permazen_kv::{KvDatabase, KvWrite, TxOptions, memory::MemoryStore};
     /// use permazen_ledger::{MAIN, PageId, Repository, Retention};
     ///
-    /// let repository = Repository::builder(MemoryStore::new()).exclusive().create()?;
+    /// let repository = Repository::builder(MemoryStore::new()).exclusive().open_or_create()?;
     /// let page = repository.create_page("draft", PageId::ROOT)?;
     /// let db = page.database(MAIN)?;
     /// for word in ["one", "two", "three"] {

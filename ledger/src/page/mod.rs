@@ -99,7 +99,7 @@ impl Page {
     /// use permazen_ledger::{LastWriterWins, MAIN, PageId, Repository};
     ///
     /// // Without threads, heads are merged only by `merge_heads`.
-    /// let repository = Repository::builder(MemoryStore::new()).manual_maintenance().create()?;
+    /// let repository = Repository::builder(MemoryStore::new()).manual_maintenance().open_or_create()?;
     /// let page = repository.create_page("list", PageId::ROOT)?;
     /// let (ann, bob) = (page.branching_database(MAIN)?, page.branching_database(MAIN)?);
     /// let mut of_ann = ann.begin(&TxOptions::writing())?;
@@ -143,7 +143,7 @@ impl Page {
     ///     text: String,
     /// }
     ///
-    /// let page = Repository::create(MemoryStore::new())?.create_page("notes", PageId::ROOT)?;
+    /// let page = Repository::open_or_create(MemoryStore::new())?.create_page("notes", PageId::ROOT)?;
     /// let db = Permazen::builder(page.database(MAIN)?).model::<Note>().build()?;
     /// db.write(|tx| tx.create(Note { text: "one".into() }).map(drop))?;
     /// let before = page.head(MAIN)?;
@@ -230,7 +230,7 @@ impl Page {
     /// use permazen_kv::{KvDatabase, KvWrite, TxOptions, memory::MemoryStore};
     /// use permazen_ledger::{MAIN, Origin, PageId, Repository};
     ///
-    /// let page = Repository::create(MemoryStore::new())?.create_page("contacts", PageId::ROOT)?;
+    /// let page = Repository::open_or_create(MemoryStore::new())?.create_page("contacts", PageId::ROOT)?;
     /// let db = page.database(MAIN)?;
     /// page.with_author_and_message("Ann", "the new colleagues", || {
     ///     let mut tx = db.begin(&TxOptions::writing())?;

@@ -36,7 +36,7 @@ impl Page {
     /// use permazen_kv::memory::MemoryStore;
     /// use permazen_ledger::{PageId, Repository};
     ///
-    /// let repository = Repository::create(MemoryStore::new())?;
+    /// let repository = Repository::open_or_create(MemoryStore::new())?;
     /// let page = repository.create_page("films", PageId::ROOT)?;
     /// page.set_reference_rows(true)?;
     /// assert!(page.has_reference_rows()?);

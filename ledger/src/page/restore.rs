@@ -22,7 +22,7 @@ impl Page {
     /// use permazen_kv::{KvDatabase, KvWrite, TxOptions, memory::MemoryStore};
     /// use permazen_ledger::{MAIN, PageId, Repository};
     ///
-    /// let page = Repository::create(MemoryStore::new())?.create_page("draft", PageId::ROOT)?;
+    /// let page = Repository::open_or_create(MemoryStore::new())?.create_page("draft", PageId::ROOT)?;
     /// let db = page.database(MAIN)?;
     /// let mut heads = Vec::new();
     /// for word in ["good", "bad"] {

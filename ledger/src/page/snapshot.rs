@@ -106,7 +106,7 @@ impl PageSnapshot {
     /// use std::io::{Read, Seek, SeekFrom};
     /// # use permazen_kv::{KvDatabase, KvWrite, TxOptions, memory::MemoryStore};
     /// # use permazen_ledger::{MAIN, PageId, Repository};
-    /// # let repository = Repository::create(MemoryStore::new())?;
+    /// # let repository = Repository::open_or_create(MemoryStore::new())?;
     /// # let page = repository.create_page("films", PageId::ROOT)?;
     /// # let db = page.database(MAIN)?;
     /// # let mut tx = db.begin(&TxOptions::writing())?;

@@ -87,7 +87,7 @@ impl ValueRef {
     /// use permazen_kv::{KvDatabase, KvWrite, TxOptions, memory::MemoryStore};
     /// use permazen_ledger::{MAIN, PageId, Priority, Repository};
     ///
-    /// let page = Repository::create(MemoryStore::new())?.create_page("films", PageId::ROOT)?;
+    /// let page = Repository::open_or_create(MemoryStore::new())?.create_page("films", PageId::ROOT)?;
     /// let mut film = page.write_value(None)?;
     /// film.write_all(&[7; 100_000])?;
     /// let film = film.finish()?;
@@ -189,7 +189,7 @@ impl Page {
     /// use permazen_kv::{KvDatabase, KvWrite, TxOptions, memory::MemoryStore};
     /// use permazen_ledger::{MAIN, PageId, Repository};
     ///
-    /// let page = Repository::create(MemoryStore::new())?.create_page("films", PageId::ROOT)?;
+    /// let page = Repository::open_or_create(MemoryStore::new())?.create_page("films", PageId::ROOT)?;
     /// let mut film = page.write_value(None)?;
     /// for scene in 0..100 {
     ///     film.write_all(&[scene; 10_000])?;

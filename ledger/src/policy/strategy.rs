@@ -149,7 +149,9 @@ impl Strategy for ByPolicy<'_> {
 impl ByPolicy<'_> {
     fn by_rules(&mut self, shared: &Arc<Shared>, versions: &ThreeVersions) -> Result<Draft> {
         match self.rules.policy {
-            MergePolicy::None | MergePolicy::LastWriterWins => self.last_writer_wins(shared, versions),
+            MergePolicy::None | MergePolicy::LastWriterWins => {
+                self.last_writer_wins(shared, versions)
+            }
             MergePolicy::Merger => ByMerger(&mut *self.rules.merger()).content(shared, versions),
             MergePolicy::AutomaticWithFallback if !self.has_conflict(shared, versions)? => {
                 self.last_writer_wins(shared, versions)

@@ -36,7 +36,7 @@ impl Clock for Still {
 
 fn page() -> (Repository, Page) {
     let repository = Repository::builder(MemoryStore::new()).manual_maintenance();
-    let repository = repository.clock(Arc::new(Still)).create().unwrap();
+    let repository = repository.clock(Arc::new(Still)).open_or_create().unwrap();
     let page = repository.create_page("test", PageId::ROOT).unwrap();
     (repository, page)
 }
@@ -215,7 +215,8 @@ fn a_resolver_that_does_not_come_back_is_waited_for_once() {
 #[test]
 fn a_damaged_count_of_what_keeps_holds_up_no_merge() {
     let host = MemoryStore::new();
-    let repository = Repository::builder(host.clone()).manual_maintenance().create().unwrap();
+    let repository =
+        Repository::builder(host.clone()).manual_maintenance().open_or_create().unwrap();
     let page = repository.create_page("test", PageId::ROOT).unwrap();
     page.set_tag("now", &page.head(MAIN).unwrap()).unwrap();
     let mut tx = host.begin(&TxOptions::writing()).unwrap();

@@ -45,7 +45,7 @@ pub enum RemoteState {
 /// use permazen_kv::{KvDatabase, KvWrite, TxOptions, memory::MemoryStore};
 /// use permazen_ledger::{MAIN, PageId, Repository, Status};
 ///
-/// let repository = Repository::create(MemoryStore::new())?;
+/// let repository = Repository::open_or_create(MemoryStore::new())?;
 /// let page = repository.create_page("films", PageId::ROOT)?;
 /// let db = page.database(MAIN)?;
 /// let mut tx = db.begin(&TxOptions::writing())?;

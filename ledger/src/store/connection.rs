@@ -45,7 +45,7 @@ impl Page {
     /// use permazen_kv::{KvRead, KvTransaction, KvWrite, memory::MemoryStore};
     /// use permazen_ledger::{MAIN, PageId, Repository};
     ///
-    /// let page = Repository::create(MemoryStore::new())?.create_page("phones", PageId::ROOT)?;
+    /// let page = Repository::open_or_create(MemoryStore::new())?.create_page("phones", PageId::ROOT)?;
     /// let connection = page.connect(MAIN)?;
     /// let mut watcher = connection.watch(b"")?;
     /// let mut tx = connection.start()?;

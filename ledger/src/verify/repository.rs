@@ -28,7 +28,7 @@ impl Repository {
     /// use permazen_kv::memory::MemoryStore;
     /// use permazen_ledger::{PageId, Repository};
     ///
-    /// let repository = Repository::create(MemoryStore::new())?;
+    /// let repository = Repository::open_or_create(MemoryStore::new())?;
     /// repository.create_page("contacts", PageId::ROOT)?;
     /// let verification = repository.verify()?;
     /// assert!(verification.is_clean(), "{}", verification.findings[0]);

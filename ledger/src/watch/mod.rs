@@ -83,7 +83,7 @@ impl Page {
 /// use permazen_kv::{KvDatabase, KvWrite, TxOptions, memory::MemoryStore};
 /// use permazen_ledger::{MAIN, PageId, Repository};
 ///
-/// let page = Repository::create(MemoryStore::new())?.create_page("phones", PageId::ROOT)?;
+/// let page = Repository::open_or_create(MemoryStore::new())?.create_page("phones", PageId::ROOT)?;
 /// let mut watcher = page.watch(MAIN, b"home/")?;
 ///
 /// let db = page.database(MAIN)?;

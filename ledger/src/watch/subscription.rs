@@ -65,7 +65,7 @@ impl Watcher {
     /// use permazen_kv::{KvDatabase, KvWrite, TxOptions, memory::MemoryStore};
     /// use permazen_ledger::{MAIN, PageId, Repository};
     ///
-    /// let page = Repository::create(MemoryStore::new())?.create_page("phones", PageId::ROOT)?;
+    /// let page = Repository::open_or_create(MemoryStore::new())?.create_page("phones", PageId::ROOT)?;
     /// let (sender, receiver) = mpsc::channel();
     /// let subscription = page.watch(MAIN, b"")?.subscribe(move |told| drop(sender.send(told)))?;
     ///

@@ -284,7 +284,8 @@ fn t058_when_the_host_fails_nothing_has_happened() {
         let host = MemoryStore::new();
         let failing = FaultStore::new(host.clone());
         let faults = failing.faults();
-        let repository = Repository::builder(failing).manual_maintenance().create().unwrap();
+        let repository =
+            Repository::builder(failing).manual_maintenance().open_or_create().unwrap();
         let page = repository.create_page("test", PageId::ROOT).unwrap();
         let mut watcher = page.watch(MAIN, b"").unwrap();
         let db = page.database(MAIN).unwrap();

@@ -38,7 +38,8 @@ impl Heads {
     fn new() -> Self {
         let (host, clock) = (MemoryStore::new(), Arc::new(Still(AtomicU64::new(1_000))));
         let builder = Repository::builder(host.clone()).manual_maintenance();
-        let repository = builder.clock(Arc::clone(&clock) as Arc<dyn Clock>).create().unwrap();
+        let repository =
+            builder.clock(Arc::clone(&clock) as Arc<dyn Clock>).open_or_create().unwrap();
         let secret = Secret::new([1; 32]);
         let page = repository.create_page_with("test", PageId::ROOT, secret).unwrap();
         Heads { host, repository, page, clock, names: AtomicU64::default() }
@@ -48,7 +49,7 @@ impl Heads {
     fn elsewhere(&self) -> Page {
         let builder = Repository::builder(self.host.clone()).manual_maintenance();
         let clock = Arc::clone(&self.clock) as Arc<dyn Clock>;
-        builder.clock(clock).create().unwrap().page("test", PageId::ROOT).unwrap()
+        builder.clock(clock).open_or_create().unwrap().page("test", PageId::ROOT).unwrap()
     }
 
     fn wait(&self, millis: u64) {

@@ -21,8 +21,11 @@ impl Setting {
 
     pub(crate) fn with_secret(secret: u8) -> Self {
         let host = MemoryStore::new();
-        let repository =
-            Repository::builder(host.clone()).exclusive().manual_maintenance().create().unwrap();
+        let repository = Repository::builder(host.clone())
+            .exclusive()
+            .manual_maintenance()
+            .open_or_create()
+            .unwrap();
         let secret = Secret::new([secret; 32]);
         let page = repository.create_page_with("test", PageId::ROOT, secret).unwrap();
         Setting { host, page }

@@ -281,7 +281,7 @@ fn a_page_is_detached() {
 const FILMS: (&str, PageId) = ("films", PageId::ROOT);
 
 fn repository(host: &MemoryStore) -> Repository {
-    Repository::builder(host.clone()).manual_maintenance().exclusive().create().unwrap()
+    Repository::builder(host.clone()).manual_maintenance().exclusive().open_or_create().unwrap()
 }
 
 fn films(repository: &Repository) -> Page {

@@ -36,7 +36,8 @@ fn t106_and_107_a_transaction_that_is_dropped_makes_no_commit() {
 #[test]
 fn t108_what_is_acknowledged_is_there_after_a_restart() {
     let dir = tempfile::tempdir().unwrap();
-    let open = || Repository::create(LmdbStore::open_or_create(dir.path()).unwrap()).unwrap();
+    let open =
+        || Repository::open_or_create(LmdbStore::open_or_create(dir.path()).unwrap()).unwrap();
     let head = {
         let page = open().create_page("test", PageId::ROOT).unwrap();
         let db = page.database(MAIN).unwrap();
@@ -164,7 +165,7 @@ fn t147_all_hosts_give_the_same_roots() {
         std::sync::Arc::new(sqlite),
     ];
     let roots = hosts.map(|host| {
-        let repository = Repository::create_shared(host).unwrap();
+        let repository = Repository::open_or_create_shared(host).unwrap();
         let secret = Secret::new([1; 32]);
         let page = repository.create_page_with("test", PageId::random().unwrap(), secret).unwrap();
         let db = page.database(MAIN).unwrap();

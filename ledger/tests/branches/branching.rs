@@ -17,7 +17,8 @@ use permazen_ledger::{
 use crate::support::clock::TestClock;
 
 fn new_page(host: &MemoryStore) -> Page {
-    let repository = Repository::builder(host.clone()).manual_maintenance().create().unwrap();
+    let repository =
+        Repository::builder(host.clone()).manual_maintenance().open_or_create().unwrap();
     repository.create_page("test", PageId::ROOT).unwrap()
 }
 
@@ -176,7 +177,7 @@ fn a_change_on_another_branch_is_later_within_a_millisecond_and_after_a_clock_wa
     let clock = TestClock::at(1_700_000_000_000);
     let own = Arc::clone(&clock) as Arc<dyn Clock>;
     let builder = Repository::builder(MemoryStore::new()).manual_maintenance().clock(own);
-    let repository = builder.create().unwrap();
+    let repository = builder.open_or_create().unwrap();
     let page = repository.create_page("test", PageId::ROOT).unwrap();
     let other = repository.create_page("other", PageId::ROOT).unwrap();
     let mut last = CommitTime::default();
@@ -216,7 +217,7 @@ fn what_a_handle_has_written_does_not_vanish_because_history_ends_before_it() {
             .exclusive()
             .manual_maintenance()
             .clock(own)
-            .create()
+            .open_or_create()
             .unwrap()
     };
     let page = open().create_page("test", PageId::ROOT).unwrap();
@@ -349,7 +350,8 @@ impl KvDatabase for Busy {
 #[test]
 fn a_commit_that_is_tried_again_does_not_wait_longer_than_it_may() {
     let host = Busy::default();
-    let repository = Repository::builder(host.clone()).manual_maintenance().create().unwrap();
+    let repository =
+        Repository::builder(host.clone()).manual_maintenance().open_or_create().unwrap();
     let page = repository.create_page("test", PageId::ROOT).unwrap();
     let db = page.branching_database(MAIN).unwrap();
     let mut tx = db.begin(&TxOptions::writing()).unwrap();

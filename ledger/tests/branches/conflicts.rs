@@ -17,7 +17,7 @@ fn copy() -> (MemoryStore, Page) {
     let host = MemoryStore::new();
     let builder =
         Repository::builder(host.clone()).exclusive().manual_maintenance().without_device();
-    let repository = builder.create().unwrap();
+    let repository = builder.open_or_create().unwrap();
     let page = repository.create_page_with("a", PageId::ROOT, Secret::new([5; 32])).unwrap();
     (host, page)
 }

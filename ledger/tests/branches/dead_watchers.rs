@@ -30,7 +30,7 @@ impl Setting {
     fn new() -> Self {
         let clock = TestClock::at(1_700_000_000_000);
         let builder = Repository::builder(MemoryStore::new()).exclusive().manual_maintenance();
-        let repository = builder.clock(clock.clone()).create().unwrap();
+        let repository = builder.clock(clock.clone()).open_or_create().unwrap();
         let page = repository.create_page("test", PageId::ROOT).unwrap();
         page.set_retention(Retention::Heads).unwrap();
         Setting { clock, repository, page }

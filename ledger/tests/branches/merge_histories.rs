@@ -99,7 +99,8 @@ fn open(host: &MemoryStore) -> (Repository, Page) {
     // No other process has it open, so what is not kept is removed at once.
     let builder =
         Repository::builder(host.clone()).exclusive().manual_maintenance().cache_bytes(1 << 20);
-    let repository = builder.clock(Arc::new(Steps(AtomicU64::new(3_000)))).create().unwrap();
+    let repository =
+        builder.clock(Arc::new(Steps(AtomicU64::new(3_000)))).open_or_create().unwrap();
     let page = repository.page("test", PageId::ROOT);
     let page = page.or_else(|_| repository.create_page("test", PageId::ROOT)).unwrap();
     (repository, page)

@@ -16,7 +16,7 @@ use rand::{RngExt, SeedableRng};
 use crate::support::page::{Map, content, copy, put, write};
 
 fn new_page(host: &MemoryStore) -> Page {
-    Repository::create(host.clone()).unwrap().create_page("test", PageId::ROOT).unwrap()
+    Repository::open_or_create(host.clone()).unwrap().create_page("test", PageId::ROOT).unwrap()
 }
 
 fn page(host: &MemoryStore) -> Page {

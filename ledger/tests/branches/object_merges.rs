@@ -51,7 +51,8 @@ fn both(page: &Page, branch: &str) -> Permazen {
 
 /// A page with a note on two branches.
 fn two_branches() -> Page {
-    let repository = Repository::builder(MemoryStore::new()).manual_maintenance().create().unwrap();
+    let repository =
+        Repository::builder(MemoryStore::new()).manual_maintenance().open_or_create().unwrap();
     let page = repository.create_page("notes", PageId::ROOT).unwrap();
     let create = |tx: &permazen::Tx| tx.create(Note { title: "first".into() }).map(drop);
     notes(&page, MAIN).write(create).unwrap();
@@ -142,7 +143,7 @@ fn no_policy_mixes_schemas() {
     let policies = [MergePolicy::LastWriterWins, MergePolicy::Merger];
     for policy in policies.into_iter().chain([MergePolicy::AutomaticWithFallback]) {
         let repository =
-            Repository::builder(MemoryStore::new()).manual_maintenance().create().unwrap();
+            Repository::builder(MemoryStore::new()).manual_maintenance().open_or_create().unwrap();
         let _registered = repository.add_merge_factory(Arc::new(Factory(policy)));
         let page = repository.create_page("notes", PageId::ROOT).unwrap();
         let create = |tx: &permazen::Tx| tx.create(Note { title: "first".into() }).map(drop);
@@ -169,7 +170,8 @@ fn pairs(store: &MemoryStore) -> Vec<(Vec<u8>, Vec<u8>)> {
 #[test]
 fn a_repository_is_not_taken_for_an_object_database() {
     let store = MemoryStore::new();
-    let repository = Repository::builder(store.clone()).manual_maintenance().create().unwrap();
+    let repository =
+        Repository::builder(store.clone()).manual_maintenance().open_or_create().unwrap();
     let page = repository.create_page("notes", PageId::ROOT).unwrap();
     notes(&page, MAIN).write(|tx| tx.create(Note::default()).map(drop)).unwrap();
     let before = pairs(&store);

@@ -76,7 +76,8 @@ impl Resolver for Given {
 
 /// A repository whose thread does nothing.
 fn by_hand() -> (Repository, Page) {
-    let repository = Repository::builder(MemoryStore::new()).manual_maintenance().create().unwrap();
+    let repository =
+        Repository::builder(MemoryStore::new()).manual_maintenance().open_or_create().unwrap();
     let page = repository.create_page("test", PageId::ROOT).unwrap();
     (repository, page)
 }
@@ -118,7 +119,7 @@ fn gate() -> (Sender<()>, Mutex<Receiver<()>>) {
 
 #[test]
 fn heads_are_merged_on_a_thread() {
-    let repository = Repository::create(MemoryStore::new()).unwrap();
+    let repository = Repository::open_or_create(MemoryStore::new()).unwrap();
     let page = repository.create_page("test", PageId::ROOT).unwrap();
     for round in 0..20 {
         let (one, two) = (format!("{round} one"), format!("{round} two"));
@@ -133,7 +134,8 @@ fn heads_are_merged_on_a_thread() {
 fn heads_that_are_there_are_merged_when_a_page_is_opened() {
     let host = MemoryStore::new();
     {
-        let repository = Repository::builder(host.clone()).manual_maintenance().create().unwrap();
+        let repository =
+            Repository::builder(host.clone()).manual_maintenance().open_or_create().unwrap();
         let page = repository.create_page("test", PageId::ROOT).unwrap();
         diverge(&page, &[("a", "")], &[("b", "")]);
         assert!(page.has_unfinished_merges().unwrap());
@@ -145,7 +147,7 @@ fn heads_that_are_there_are_merged_when_a_page_is_opened() {
 
 #[test]
 fn handles_on_many_threads_end_in_one_head() {
-    let repository = Repository::create(MemoryStore::new()).unwrap();
+    let repository = Repository::open_or_create(MemoryStore::new()).unwrap();
     let page = repository.create_page("test", PageId::ROOT).unwrap();
     thread::scope(|scope| {
         for thread in 0..4 {
@@ -168,7 +170,7 @@ fn handles_on_many_threads_end_in_one_head() {
 fn two_processes_merge_the_same_heads() {
     let host = MemoryStore::new();
     let open = || {
-        let repository = Repository::create(host.clone()).unwrap();
+        let repository = Repository::open_or_create(host.clone()).unwrap();
         let page = repository.page_or_create("test", PageId::ROOT).unwrap();
         (repository, page)
     };
@@ -198,7 +200,8 @@ fn a_host_that_fails_anywhere_loses_nothing() {
         let host = MemoryStore::new();
         let failing = FaultStore::new(host);
         let faults = failing.faults();
-        let repository = Repository::builder(failing).manual_maintenance().create().unwrap();
+        let repository =
+            Repository::builder(failing).manual_maintenance().open_or_create().unwrap();
         let page = repository.create_page("test", PageId::ROOT).unwrap();
         let handles = [(); 3].map(|()| page.branching_database(MAIN).unwrap());
         faults.fail_nth(n, || KvError::Stale("broken".into()));
@@ -272,7 +275,7 @@ fn a_refused_pair_holds_up_no_other_head() {
 #[test]
 fn a_closed_page_keeps_no_thread_that_waits() {
     let host = MemoryStore::new();
-    let repository = Repository::create(host).unwrap();
+    let repository = Repository::open_or_create(host).unwrap();
     let page = repository.create_page("test", PageId::ROOT).unwrap();
     let says =
         Says::new(MergePolicy::Custom, None, |result| result.set(b"no such key", Merged::Older));
@@ -614,7 +617,7 @@ impl permazen_ledger::Clock for Still {
 fn heads_that_come_while_others_are_merged_are_not_forgotten() {
     let repository =
         Repository::builder(MemoryStore::new()).manual_maintenance().clock(Arc::new(Still));
-    let repository = repository.create().unwrap();
+    let repository = repository.open_or_create().unwrap();
     let page = repository.create_page("test", PageId::ROOT).unwrap();
     let (says, is_called, go) = waiting(MergePolicy::Custom);
     let says = repository.add_merge_factory(Arc::new(Given(Arc::new(says))));

@@ -23,7 +23,7 @@ const LONG: Duration = Duration::from_secs(60);
 
 fn new_page() -> (MemoryStore, Page) {
     let host = MemoryStore::new();
-    let repository = Repository::create(host.clone()).unwrap();
+    let repository = Repository::open_or_create(host.clone()).unwrap();
     (host, repository.create_page("test", PageId::ROOT).unwrap())
 }
 
@@ -271,7 +271,7 @@ fn a_subscription_ends_with_its_branch() {
 fn a_subscription_whose_host_fails_is_not_called_all_the_time() {
     let host = FaultStore::new(MemoryStore::new());
     let faults = host.faults();
-    let repository = Repository::builder(host).manual_maintenance().create().unwrap();
+    let repository = Repository::builder(host).manual_maintenance().open_or_create().unwrap();
     let page = repository.create_page("test", PageId::ROOT).unwrap();
     let (sender, receiver) = mpsc::channel();
     let watcher = page.watch(MAIN, b"").unwrap();
@@ -299,7 +299,7 @@ fn what_the_host_has_failed_to_give_once_is_told_without_another_commit() {
     let plain = MemoryStore::new();
     let host = FaultStore::new(plain.clone());
     let faults = host.faults();
-    let repository = Repository::builder(host).manual_maintenance().create().unwrap();
+    let repository = Repository::builder(host).manual_maintenance().open_or_create().unwrap();
     let page = repository.create_page("test", PageId::ROOT).unwrap();
     page.set_watch_interval(10 * LONG);
     let (mut watcher, other) = (page.watch(MAIN, b"").unwrap(), other_handle(&plain));
@@ -390,7 +390,7 @@ fn no_branch_no_watcher() {
 #[test]
 fn a_branch_has_not_moved_because_another_parent_of_a_merge_is_not_kept() {
     let repository = Repository::builder(MemoryStore::new()).exclusive().manual_maintenance();
-    let page = repository.create().unwrap().create_page("test", PageId::ROOT).unwrap();
+    let page = repository.open_or_create().unwrap().create_page("test", PageId::ROOT).unwrap();
     for number in 0..10_u8 {
         if number == 4 {
             page.create_branch("side", &page.head(MAIN).unwrap()).unwrap();
@@ -415,7 +415,7 @@ fn a_branch_has_not_moved_because_another_parent_of_a_merge_is_not_kept() {
 #[test]
 fn watchers_are_told_that_history_is_gone() {
     let repository = Repository::builder(MemoryStore::new()).exclusive().manual_maintenance();
-    let page = repository.create().unwrap().create_page("test", PageId::ROOT).unwrap();
+    let page = repository.open_or_create().unwrap().create_page("test", PageId::ROOT).unwrap();
     change(&page, MAIN, &[(b"0", Some(b""))]);
     page.set_retention(Retention::Heads).unwrap();
     let connection = page.connect(MAIN).unwrap();

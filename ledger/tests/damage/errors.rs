@@ -90,7 +90,7 @@ fn value() -> Vec<u8> {
 /// A page with one commit of a long value.
 fn sample() -> (Hosts, CommitId) {
     let hosts = Hosts::default();
-    let page = hosts.builder().create().unwrap().create_page("a", PageId::ROOT).unwrap();
+    let page = hosts.builder().open_or_create().unwrap().create_page("a", PageId::ROOT).unwrap();
     let commit = put(&page, MAIN, b"long", &value());
     (hosts, commit)
 }
@@ -115,7 +115,7 @@ fn what_a_later_version_has_written_into_a_repository_is_no_damage() {
         change(&hosts.repository, b"", (0, &[key]), |row| row[at] = found);
         let error = hosts.builder().open().unwrap_err();
         is_unknown(&error, (0, &[key]), (what, found.into()));
-        let error = hosts.builder().create().unwrap_err();
+        let error = hosts.builder().open_or_create().unwrap_err();
         is_unknown(&error, (0, &[key]), (what, found.into()));
     }
     // Format, flags and rule of a page.
@@ -135,7 +135,7 @@ fn what_a_later_version_has_written_into_a_repository_is_no_damage() {
 fn what_a_later_version_has_written_into_the_database_of_a_page_is_no_damage() {
     let hosts = Hosts::default();
     let builder = || hosts.builder().page_databases(Arc::new(hosts.clone()));
-    drop(builder().create().unwrap().create_page("a", PageId::ROOT).unwrap());
+    drop(builder().open_or_create().unwrap().create_page("a", PageId::ROOT).unwrap());
     let database = hosts.pages.lock().unwrap()[&1].clone();
     change(&database, b"", (1, &[0x00]), |row| row[23] = 2);
     let error = builder().open().unwrap().page("a", PageId::ROOT).unwrap_err();
@@ -266,7 +266,7 @@ fn damage_says_which_commit_and_key_needed_it() {
 #[test]
 fn a_damaged_leaf_says_the_key_that_was_looked_for() {
     let hosts = Hosts::default();
-    let page = hosts.builder().create().unwrap().create_page("a", PageId::ROOT).unwrap();
+    let page = hosts.builder().open_or_create().unwrap().create_page("a", PageId::ROOT).unwrap();
     let db = page.database(MAIN).unwrap();
     let mut tx = db.begin(&TxOptions::writing()).unwrap();
     (0..1_000_u32).for_each(|key| tx.put(&key.to_be_bytes(), &[5; 30]).unwrap());
@@ -296,7 +296,8 @@ fn what_comes_says_which_commit_needs_it() {
     let page = hosts.page();
     let bytes = page.remote().commit_bytes(&commit).unwrap().unwrap();
     let elsewhere = Hosts::default();
-    let other = elsewhere.builder().create().unwrap().create_page("a", PageId::ROOT).unwrap();
+    let other =
+        elsewhere.builder().open_or_create().unwrap().create_page("a", PageId::ROOT).unwrap();
     let mut receiver = other.receive();
     let error = receiver.add_commit(&commit, &bytes).unwrap_err();
     is_needed_by(&error, &[commit], None);

@@ -109,7 +109,7 @@ impl MergeFactory for Factory {
 #[test]
 fn a_merger_that_panics_once_is_asked_again() {
     for at in ["class", "resolve", "finish", "merger"] {
-        let repository = Repository::create(MemoryStore::new()).unwrap();
+        let repository = Repository::open_or_create(MemoryStore::new()).unwrap();
         let page = repository.create_page("test", PageId::ROOT).unwrap();
         let left = Arc::new(AtomicU64::new(1));
         let factory = Factory { at, left: Arc::clone(&left), policy: MergePolicy::Merger };
@@ -124,7 +124,8 @@ fn a_merger_that_panics_once_is_asked_again() {
 
 #[test]
 fn a_merger_that_panics_is_an_error_of_the_call_for_merges() {
-    let repository = Repository::builder(MemoryStore::new()).manual_maintenance().create().unwrap();
+    let repository =
+        Repository::builder(MemoryStore::new()).manual_maintenance().open_or_create().unwrap();
     let page = repository.create_page("test", PageId::ROOT).unwrap();
     let left = Arc::new(AtomicU64::new(1));
     let factory = Factory { at: "resolve", left, policy: MergePolicy::Merger };
@@ -145,7 +146,7 @@ fn a_factory_that_panics_is_asked_again_and_pages_can_be_made() {
         ("time limit", MergePolicy::LastWriterWins),
     ] {
         let repository =
-            Repository::builder(MemoryStore::new()).manual_maintenance().create().unwrap();
+            Repository::builder(MemoryStore::new()).manual_maintenance().open_or_create().unwrap();
         let before = repository.create_page("before", PageId::ROOT).unwrap();
         let factory = Factory { at, left: Arc::new(AtomicU64::new(2)), policy };
         let _registration = repository.add_merge_factory(Arc::new(factory));
@@ -181,7 +182,7 @@ fn a_source_can_have_any_time_limit_and_a_name_that_panics() {
     let copy = || {
         let builder = Repository::builder(MemoryStore::new()).manual_maintenance();
         let secret = permazen_ledger::Secret::new([7; 32]);
-        builder.create().unwrap().create_page_with("test", PageId::ROOT, secret).unwrap()
+        builder.open_or_create().unwrap().create_page_with("test", PageId::ROOT, secret).unwrap()
     };
     let (there, here) = (copy(), copy());
     let mut value = there.write_value(None).unwrap();
@@ -207,7 +208,7 @@ fn a_source_can_have_any_time_limit_and_a_name_that_panics() {
 fn a_clock_at_the_end_of_its_numbers_panics_nowhere() {
     let clock = TestClock::at(u64::MAX);
     let builder = Repository::builder(MemoryStore::new()).manual_maintenance();
-    let repository = builder.clock(Arc::clone(&clock) as _).create().unwrap();
+    let repository = builder.clock(Arc::clone(&clock) as _).open_or_create().unwrap();
     let page = repository.create_page("test", PageId::ROOT).unwrap();
     put(&page, b"key", b"1").unwrap();
     let mut value = page.write_value(None).unwrap();
@@ -226,7 +227,7 @@ fn a_clock_that_is_too_late_makes_no_commit_that_cannot_be_read() {
     let last = (1 << 47) - 1;
     let clock = TestClock::at(last);
     let builder = Repository::builder(MemoryStore::new()).manual_maintenance();
-    let repository = builder.clock(Arc::clone(&clock) as _).create().unwrap();
+    let repository = builder.clock(Arc::clone(&clock) as _).open_or_create().unwrap();
     let page = repository.create_page("test", PageId::ROOT).unwrap();
     // As a copy of the page with such a clock has made it: two times are left.
     let root = page.snapshot(&CommitId::FIRST).unwrap().root();

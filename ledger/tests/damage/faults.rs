@@ -42,7 +42,7 @@ fn commit(page: &Page, branch: &str, told: &mut Told, step: u8) -> permazen_ledg
 }
 
 fn script(host: impl KvDatabase + 'static, told: &mut Told) -> permazen_ledger::Result<()> {
-    let repository = Repository::create(host)?;
+    let repository = Repository::open_or_create(host)?;
     let page = repository.create_page("a", PageId::ROOT)?;
     told.heads.insert(MAIN.to_owned(), CommitId::FIRST);
     commit(&page, MAIN, told, 1)?;
@@ -144,7 +144,7 @@ fn an_unknown_outcome_is_no_success_because_the_commit_was_here_before() {
         for n in 1.. {
             let host = FaultStore::new(MemoryStore::new());
             let repository =
-                Repository::builder(host.clone()).manual_maintenance().create().unwrap();
+                Repository::builder(host.clone()).manual_maintenance().open_or_create().unwrap();
             let page = repository.create_page("a", PageId::ROOT).unwrap();
             page.create_branch("other", &CommitId::FIRST).unwrap();
             page.create_branch("merged", &CommitId::FIRST).unwrap();

@@ -27,7 +27,7 @@ fn content(read: &dyn KvRead) -> permazen_kv::Result<Map> {
 fn sample(has_references: bool) -> Map {
     let (host, clock) = (MemoryStore::new(), TestClock::at(1 << 40));
     let builder = Repository::builder(host.clone()).exclusive().manual_maintenance();
-    let repository = builder.clock(clock.clone()).create().unwrap();
+    let repository = builder.clock(clock.clone()).open_or_create().unwrap();
     let page = repository.create_page("a", PageId::ROOT).unwrap();
     page.set_reference_rows(has_references).unwrap();
     for value in 0..4 {

@@ -19,7 +19,7 @@ const LAZY: u16 = 0xc000;
 
 fn page() -> (Repository, Page) {
     let builder = Repository::builder(MemoryStore::new()).manual_maintenance().exclusive();
-    let repository = builder.create().unwrap();
+    let repository = builder.open_or_create().unwrap();
     let page = repository.create_page_with("test", PageId::ROOT, Secret::new([7; 32])).unwrap();
     (repository, page)
 }
@@ -165,7 +165,7 @@ fn whether_a_value_is_here_depends_on_its_distinct_pieces() {
 #[test]
 fn the_longest_value_in_one_piece_can_be_set() {
     let builder = Repository::builder(MemoryStore::new()).manual_maintenance();
-    let repository = builder.longest_whole_value(100_000).create().unwrap();
+    let repository = builder.longest_whole_value(100_000).open_or_create().unwrap();
     let page = repository.create_page("test", PageId::ROOT).unwrap();
     put(&page, MAIN, b"short", &[1; 100_000]).unwrap();
     let id = put(&page, MAIN, b"long", &[1; 100_001]).unwrap();
@@ -334,7 +334,7 @@ fn a_commit_must_be_as_it_was_said_whichever_comes_first() {
             let is_refused = !child_waits || generation > 1;
             let host = Hooked::default();
             let builder = Repository::builder(host.clone()).manual_maintenance().exclusive();
-            let page = builder.create().unwrap().create_page("test", PageId::ROOT).unwrap();
+            let page = builder.open_or_create().unwrap().create_page("test", PageId::ROOT).unwrap();
             let root = page.snapshot(&CommitId::FIRST).unwrap().root();
             let time = now() - 1_000;
             let (parent, bytes) = commit(&[CommitId::FIRST], &root, time, 1);

@@ -62,7 +62,8 @@ impl KvDatabase for Panics {
 }
 
 fn page(host: &Panics) -> Page {
-    let repository = Repository::builder(host.clone()).manual_maintenance().create().unwrap();
+    let repository =
+        Repository::builder(host.clone()).manual_maintenance().open_or_create().unwrap();
     repository.page_or_create("test", PageId::ROOT).unwrap()
 }
 

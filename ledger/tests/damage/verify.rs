@@ -30,7 +30,7 @@ fn found(rows: &Map) -> Vec<String> {
 #[test]
 fn nothing_is_found_in_what_was_written() {
     let host = MemoryStore::new();
-    let repository = Repository::create(host.clone()).unwrap();
+    let repository = Repository::open_or_create(host.clone()).unwrap();
     assert_eq!(repository.verify().unwrap(), Verification::default());
     let page = repository.create_page("a\0b", PageId([7; 16])).unwrap();
     assert_eq!(repository.verify().unwrap(), Verification::default());
@@ -93,7 +93,7 @@ fn nothing_is_found_in_what_was_written() {
 /// A page with some of everything.
 fn sample() -> Map {
     let host = MemoryStore::new();
-    let repository = Repository::create(host.clone()).unwrap();
+    let repository = Repository::open_or_create(host.clone()).unwrap();
     let page = repository.create_page("a", PageId::ROOT).unwrap();
     let mut random = StdRng::seed_from_u64(4);
     let mut value = vec![0; 40_000];
@@ -311,7 +311,7 @@ const REFERENCE: u16 = 1 << 14;
 impl Made {
     fn new() -> Self {
         let host = MemoryStore::new();
-        let repository = Repository::create(host.clone()).unwrap();
+        let repository = Repository::open_or_create(host.clone()).unwrap();
         repository.create_page("a", PageId::ROOT).unwrap();
         Made { rows: pairs(&host.snapshot()), time: 1 << 40 }
     }
@@ -513,8 +513,11 @@ fn put_row(rows: &mut Map, key: &[u8], value: &[u8]) {
 fn the_loss_of_the_main_branch_is_found_and_nothing_is_removed_for_it() {
     for is_attached in [false, true] {
         let host = MemoryStore::new();
-        let repository =
-            Repository::builder(host.clone()).exclusive().manual_maintenance().create().unwrap();
+        let repository = Repository::builder(host.clone())
+            .exclusive()
+            .manual_maintenance()
+            .open_or_create()
+            .unwrap();
         let page = repository.create_page("a", PageId::ROOT).unwrap();
         let head = write(&page, MAIN, |tx| tx.put(b"key", b"1").unwrap());
         if is_attached {
@@ -560,8 +563,11 @@ fn the_loss_of_the_main_branch_is_found_and_nothing_is_removed_for_it() {
 #[test]
 fn marks_that_a_sweep_cannot_go_by_are_found() {
     let host = MemoryStore::new();
-    let repository =
-        Repository::builder(host.clone()).exclusive().manual_maintenance().create().unwrap();
+    let repository = Repository::builder(host.clone())
+        .exclusive()
+        .manual_maintenance()
+        .open_or_create()
+        .unwrap();
     let page = repository.create_page("a", PageId::ROOT).unwrap();
     for value in 0..3 {
         write(&page, MAIN, |tx| {

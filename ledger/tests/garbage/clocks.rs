@@ -19,7 +19,7 @@ const MARKING: u8 = 1;
 
 fn process(host: &MemoryStore, clock: &Arc<TestClock>) -> Repository {
     let clock: Arc<dyn Clock> = Arc::clone(clock) as _;
-    Repository::builder(host.clone()).manual_maintenance().clock(clock).create().unwrap()
+    Repository::builder(host.clone()).manual_maintenance().clock(clock).open_or_create().unwrap()
 }
 
 /// The row with the counts and the round of the first page.

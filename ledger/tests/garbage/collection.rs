@@ -336,7 +336,8 @@ impl Model {
 
 fn history(seed: u64) {
     let (host, clock) = (MemoryStore::new(), TestClock::new());
-    let repository = builder(&host, &clock).exclusive().cache_bytes(100_000).create().unwrap();
+    let repository =
+        builder(&host, &clock).exclusive().cache_bytes(100_000).open_or_create().unwrap();
     let page = repository.create_page("test", PageId::ROOT).unwrap();
     let mut model = Model {
         host,
@@ -376,8 +377,9 @@ fn pieces(host: &MemoryStore) -> Vec<Vec<u8>> {
 #[test]
 fn what_is_damaged_stops_a_collection_before_it_removes_a_piece() {
     let (host, clock) = (MemoryStore::new(), TestClock::new());
-    let open =
-        |host: &MemoryStore| builder(host, &clock).exclusive().cache_bytes(1).create().unwrap();
+    let open = |host: &MemoryStore| {
+        builder(host, &clock).exclusive().cache_bytes(1).open_or_create().unwrap()
+    };
     let repository = open(&host);
     let page = repository.create_page("test", PageId::ROOT).unwrap();
     let db = page.database(MAIN).unwrap();
@@ -449,8 +451,9 @@ fn with_garbage(repository: &Repository) -> Page {
 #[test]
 fn a_damaged_piece_ends_a_round_and_none_begins_by_itself_before_one_was_complete() {
     let (host, clock) = (MemoryStore::new(), TestClock::new());
-    let open =
-        |host: &MemoryStore| builder(host, &clock).exclusive().cache_bytes(1).create().unwrap();
+    let open = |host: &MemoryStore| {
+        builder(host, &clock).exclusive().cache_bytes(1).open_or_create().unwrap()
+    };
     let repository = open(&host);
     let page = with_garbage(&repository);
     let all = pieces(&host);
@@ -495,7 +498,7 @@ fn a_damaged_piece_ends_a_round_and_none_begins_by_itself_before_one_was_complet
 #[test]
 fn a_lazy_value_that_is_not_at_the_remote_yet_is_never_taken_for_one_that_is_there_alone() {
     let (host, clock) = (MemoryStore::new(), TestClock::new());
-    let repository = builder(&host, &clock).exclusive().create().unwrap();
+    let repository = builder(&host, &clock).exclusive().open_or_create().unwrap();
     let page = repository.create_page("test", PageId::ROOT).unwrap();
     page.remote().attach().unwrap();
     let mut value = page.write_value(None).unwrap();
@@ -523,7 +526,7 @@ fn a_lazy_value_that_is_not_at_the_remote_yet_is_never_taken_for_one_that_is_the
 #[test]
 fn a_page_says_why_it_keeps_a_commit() {
     let (host, clock) = (MemoryStore::new(), TestClock::new());
-    let repository = builder(&host, &clock).exclusive().create().unwrap();
+    let repository = builder(&host, &clock).exclusive().open_or_create().unwrap();
     let page = repository.create_page("test", PageId::ROOT).unwrap();
     let reasons = |id: &CommitId| page.keep_reasons(id).unwrap();
     let name = |name: &str| name.to_owned();
@@ -598,7 +601,7 @@ fn a_page_says_why_it_keeps_a_commit() {
 /// After a squash the old commits are kept by nothing, so they are no reason to keep what they were made on.
 #[test]
 fn an_unsynced_commit_that_nothing_leads_to_is_no_reason() {
-    let page = Repository::create(MemoryStore::new()).unwrap();
+    let page = Repository::open_or_create(MemoryStore::new()).unwrap();
     let page = page.create_page("test", PageId::ROOT).unwrap();
     let remote = page.remote();
     remote.attach().unwrap();

@@ -15,7 +15,7 @@ use crate::support::page::{get, put};
 
 fn exclusive(retention: Retention) -> (Repository, Page) {
     let builder = Repository::builder(MemoryStore::new()).exclusive().manual_maintenance();
-    let repository = builder.create().unwrap();
+    let repository = builder.open_or_create().unwrap();
     let page = repository.create_page("test", PageId::ROOT).unwrap();
     page.set_retention(retention).unwrap();
     (repository, page)
@@ -26,7 +26,11 @@ fn other_process(retention: Retention, has_first: bool) {
     let (host, clock) = (MemoryStore::new(), TestClock::new());
     let open = || {
         let clock: Arc<dyn Clock> = Arc::clone(&clock) as _;
-        Repository::builder(host.clone()).manual_maintenance().clock(clock).create().unwrap()
+        Repository::builder(host.clone())
+            .manual_maintenance()
+            .clock(clock)
+            .open_or_create()
+            .unwrap()
     };
     let repositories = [open(), open()];
     let page = repositories[0].create_page("test", PageId::ROOT).unwrap();

@@ -63,7 +63,7 @@ impl KvDatabase for Host {
 /// A process on the host.
 fn process(host: &(impl KvDatabase + Clone + 'static), clock: &Arc<TestClock>) -> Repository {
     let clock: Arc<dyn Clock> = Arc::clone(clock) as _;
-    Repository::builder(host.clone()).manual_maintenance().clock(clock).create().unwrap()
+    Repository::builder(host.clone()).manual_maintenance().clock(clock).open_or_create().unwrap()
 }
 
 /// The number of the last round of the first page, and its phase.
@@ -282,7 +282,7 @@ fn commits_go_without_a_round_unless_there_is_much_garbage() {
 fn commits_go_soon_when_much_is_new() {
     let clock = TestClock::new();
     let repository = Repository::builder(MemoryStore::new()).exclusive().manual_maintenance();
-    let repository = repository.clock(Arc::clone(&clock) as _).create().unwrap();
+    let repository = repository.clock(Arc::clone(&clock) as _).open_or_create().unwrap();
     let page = repository.create_page("test", PageId::ROOT).unwrap();
     page.set_retention(Retention::Last(3)).unwrap();
     // The page is open for less than a minute: no check is made because of the time.
@@ -598,7 +598,7 @@ fn commits_beside_heads_do_not_delay_the_removal_of_others() {
 #[test]
 fn commits_beside_heads_do_not_delay_the_removal_of_others_where_it_is_done_at_once() {
     let builder = Repository::builder(MemoryStore::new()).exclusive().manual_maintenance();
-    commits_beside_heads(&builder.create().unwrap(), |_| ());
+    commits_beside_heads(&builder.open_or_create().unwrap(), |_| ());
 }
 
 /// A process commits on a base that it has read for long. Another one, to which nothing seemed to keep the base,
@@ -671,7 +671,7 @@ fn a_collection_prunes_although_reference_rows_are_turned_on_meanwhile() {
         let (host, clock) = (Host::default(), TestClock::new());
         let of_test: Arc<dyn Clock> = Arc::clone(&clock) as _;
         let builder = Repository::builder(host.clone()).manual_maintenance().exclusive();
-        let repository = builder.clock(of_test).create().unwrap();
+        let repository = builder.clock(of_test).open_or_create().unwrap();
         let (page, _) = with_old_commit(&repository);
         let (other, store, thread) = (page.clone(), host.store.clone(), Arc::new(Mutex::new(None)));
         let started = Arc::clone(&thread);

@@ -34,7 +34,7 @@ struct Process {
 }
 
 fn process(host: &MemoryStore, clock: &Arc<TestClock>) -> Process {
-    let repository = builder(host.clone(), clock).create().unwrap();
+    let repository = builder(host.clone(), clock).open_or_create().unwrap();
     let page = match repository.page("test", PageId::ROOT) {
         Ok(page) => page,
         Err(_) => repository.create_page("test", PageId::ROOT).unwrap(),
@@ -296,7 +296,7 @@ fn kill_in_each_slice(with_references: bool) -> [usize; 4] {
         drop((left, killed));
         let row = host.snapshot().get(&[0x10, 1, 0x32]).unwrap().unwrap().into_owned();
         phases[usize::from(row[47])] += 1;
-        let exclusive = builder(host.clone(), &clock).exclusive().create().unwrap();
+        let exclusive = builder(host.clone(), &clock).exclusive().open_or_create().unwrap();
         let page = exclusive.page("test", PageId::ROOT).unwrap();
         let found = page.collect().unwrap();
         assert!(found.commits > 0 && found.pieces > 0, "after {slices} slices: {found:?}");
@@ -508,7 +508,7 @@ fn script(
     clock: &Arc<TestClock>,
     told: &mut Vec<Map>,
 ) -> permazen_ledger::Result<()> {
-    let repository = builder(host, clock).create()?;
+    let repository = builder(host, clock).open_or_create()?;
     let page = repository.create_page("test", PageId::ROOT)?;
     page.set_retention(Retention::Last(2))?;
     let db = page.database(MAIN)?;

@@ -215,7 +215,7 @@ fn bring(from: &Page, receiver: &mut permazen_ledger::Receiver, id: &CommitId) {
 #[test]
 fn what_another_copy_has_is_not_replaced() {
     let copy = || {
-        let repository = Repository::create(MemoryStore::new()).unwrap();
+        let repository = Repository::open_or_create(MemoryStore::new()).unwrap();
         repository.create_page_with("test", PageId::ROOT, Secret::new([7; 32])).unwrap()
     };
     let (here, there) = (copy(), copy());
@@ -276,7 +276,7 @@ fn what_is_proposed_is_possible_beside_a_remote_too() {
 #[test]
 fn commits_that_were_squashed_while_they_were_sent_are_told() {
     let copy = || {
-        let repository = Repository::create(MemoryStore::new()).unwrap();
+        let repository = Repository::open_or_create(MemoryStore::new()).unwrap();
         repository.create_page_with("test", PageId::ROOT, Secret::new([7; 32])).unwrap()
     };
     let (here, there) = (copy(), copy());

@@ -19,7 +19,7 @@ const LEN: usize = 48 << 20;
 
 fn page(dir: &tempfile::TempDir) -> Page {
     let host = LmdbStore::builder().create(true).map_size(1 << 30).open(dir.path()).unwrap();
-    let repository = Repository::builder(host).manual_maintenance().create().unwrap();
+    let repository = Repository::builder(host).manual_maintenance().open_or_create().unwrap();
     repository.create_page("test", PageId::ROOT).unwrap()
 }
 

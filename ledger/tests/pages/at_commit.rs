@@ -22,7 +22,7 @@ struct Tag {
 
 fn page() -> Page {
     let repository = Repository::builder(MemoryStore::new()).exclusive().manual_maintenance();
-    repository.create().unwrap().create_page("notes", PageId::ROOT).unwrap()
+    repository.open_or_create().unwrap().create_page("notes", PageId::ROOT).unwrap()
 }
 
 fn set(page: &Page, value: &[u8]) -> CommitId {

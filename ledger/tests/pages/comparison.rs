@@ -67,7 +67,7 @@ fn a_check_of_what_was_read_loads_nothing_that_is_shared() {
     let host = Arc::new(CountingStore::new(MemoryStore::new()));
     // Nothing else reads from the host.
     let repository = || Repository::builder(Arc::clone(&host)).manual_maintenance();
-    let page = repository().create().unwrap().create_page("a", PageId::ROOT).unwrap();
+    let page = repository().open_or_create().unwrap().create_page("a", PageId::ROOT).unwrap();
     let db = page.database(MAIN).unwrap();
     let mut tx = db.begin(&TxOptions::writing()).unwrap();
     (0..20_000_u32).for_each(|key| tx.put(&key.to_be_bytes(), &[0; 40]).unwrap());
@@ -96,7 +96,7 @@ fn what_was_committed_is_read_and_changed_again_without_loads() {
     let host = Arc::new(CountingStore::new(MemoryStore::new()));
     // The tree has 1.2 MB, so each commit replaces half of it, and there is no room for both.
     let builder = Repository::builder(Arc::clone(&host)).manual_maintenance();
-    let repository = builder.cache_bytes(2 << 20).create().unwrap();
+    let repository = builder.cache_bytes(2 << 20).open_or_create().unwrap();
     let page = repository.create_page("a", PageId::ROOT).unwrap();
     let db = page.database(MAIN).unwrap();
     let mut tx = db.begin(&TxOptions::writing()).unwrap();

@@ -14,7 +14,7 @@ use crate::support::hosts::{Location, Pages, Store};
 
 /// A page there, which is made unless it is there.
 fn page(location: &Location) -> Page {
-    let repository = location.builder().create().unwrap();
+    let repository = location.builder().open_or_create().unwrap();
     match repository.page("test", PageId::ROOT) {
         Err(LedgerError::NoSuch { .. }) => repository.create_page("test", PageId::ROOT).unwrap(),
         page => page.unwrap(),

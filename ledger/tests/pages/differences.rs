@@ -7,7 +7,8 @@ use permazen_ledger::{LedgerError, MAIN, PageId, Repository};
 #[test]
 fn differences_end_after_an_error() {
     let host = MemoryStore::new();
-    let page = Repository::create(host.clone()).unwrap().create_page("a", PageId::ROOT).unwrap();
+    let page =
+        Repository::open_or_create(host.clone()).unwrap().create_page("a", PageId::ROOT).unwrap();
     let db = page.database(MAIN).unwrap();
     let mut heads = Vec::new();
     for value in 0..2 {

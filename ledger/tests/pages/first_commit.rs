@@ -14,7 +14,7 @@ fn put_key(page: &Page, key: u8) -> CommitId {
 /// A page of which only the last commits are kept.
 fn pruned() -> (Page, CommitId) {
     let repository = Repository::builder(MemoryStore::new()).exclusive().manual_maintenance();
-    let page = repository.create().unwrap().create_page("test", PageId::ROOT).unwrap();
+    let page = repository.open_or_create().unwrap().create_page("test", PageId::ROOT).unwrap();
     page.set_retention(Retention::Last(2)).unwrap();
     for key in 0..4 {
         put_key(&page, key);

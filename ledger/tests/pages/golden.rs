@@ -32,7 +32,7 @@ impl Numbers {
 
 fn root(pairs: impl Iterator<Item = (Vec<u8>, Vec<u8>)>) -> String {
     let secret = Secret::new(std::array::from_fn(|at| at as u8));
-    let repository = Repository::create(MemoryStore::new()).unwrap();
+    let repository = Repository::open_or_create(MemoryStore::new()).unwrap();
     let page = repository.create_page_with("golden", PageId::ROOT, secret).unwrap();
     let db = page.database(MAIN).unwrap();
     let mut tx = db.begin(&TxOptions::writing()).unwrap();

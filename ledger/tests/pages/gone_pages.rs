@@ -19,7 +19,7 @@ fn whatever_is_asked_of_it_the_page_is_gone() {
         let clock: Arc<dyn Clock> = Arc::clone(&clock) as _;
         // Nothing stays in memory.
         let builder = Repository::builder(host.clone()).cache_bytes(1).manual_maintenance();
-        builder.clock(clock).create().unwrap()
+        builder.clock(clock).open_or_create().unwrap()
     };
     let (dead, other) = (open(), open());
     let page = dead.create_page("test", PageId::ROOT).unwrap();

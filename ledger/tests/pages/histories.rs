@@ -82,7 +82,7 @@ fn check(page: &Page, commit: &CommitId, model: &Map, secret: &Secret) {
         assert_eq!(snapshot.value_len(key).unwrap(), Some(value.len() as u64));
     }
     // Equal contents have equal roots.
-    let other = Repository::create(MemoryStore::new()).unwrap();
+    let other = Repository::open_or_create(MemoryStore::new()).unwrap();
     let other = other.create_page_with("test", PageId::ROOT, secret.clone()).unwrap();
     let db = other.database(MAIN).unwrap();
     let mut tx = db.begin(&TxOptions::writing()).unwrap();
@@ -99,7 +99,7 @@ fn history(seed: u64) {
     let mut history = History { random, lengths, key_max };
     let host = MemoryStore::new();
     let secret = Secret::new([seed as u8; 32]);
-    let repository = Repository::create(host.clone()).unwrap();
+    let repository = Repository::open_or_create(host.clone()).unwrap();
     let page = repository.create_page_with("test", PageId::ROOT, secret.clone()).unwrap();
     let db = page.database(MAIN).unwrap();
     let mut model = Map::new();
@@ -186,7 +186,7 @@ impl Small {
     fn new(shape: u8, retention: Retention) -> Self {
         let (host, secret) = (MemoryStore::new(), Secret::new([shape; 32]));
         let repository = Repository::builder(host.clone()).exclusive().manual_maintenance();
-        let repository = repository.create().unwrap();
+        let repository = repository.open_or_create().unwrap();
         let page = repository.create_page_with("test", PageId::ROOT, secret.clone()).unwrap();
         page.set_retention(retention).unwrap();
         let random = StdRng::seed_from_u64(u64::from(shape));
@@ -291,7 +291,8 @@ fn small_transactions_are_as_in_a_map() {
 #[test]
 fn a_page_is_a_store_of_small_transactions() {
     let changes = std::env::var("PERMAZEN_CHANGES").map_or(10_000, |count| count.parse().unwrap());
-    let repository = Repository::builder(MemoryStore::new()).manual_maintenance().create().unwrap();
+    let repository =
+        Repository::builder(MemoryStore::new()).manual_maintenance().open_or_create().unwrap();
     let page = repository.create_page("test", PageId::ROOT).unwrap();
     page.set_retention(Retention::Last(50)).unwrap();
     one_change_each(&page.database(MAIN).unwrap(), changes, 7);

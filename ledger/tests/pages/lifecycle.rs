@@ -22,7 +22,7 @@ const HOUR: Duration = Duration::from_secs(60 * 60);
 /// A process on the host.
 fn process(host: &MemoryStore, clock: &Arc<TestClock>) -> Repository {
     let clock: Arc<dyn Clock> = Arc::clone(clock) as _;
-    Repository::builder(host.clone()).manual_maintenance().clock(clock).create().unwrap()
+    Repository::builder(host.clone()).manual_maintenance().clock(clock).open_or_create().unwrap()
 }
 
 /// The process ends at once: it gives nothing back.
@@ -158,7 +158,7 @@ fn to_delete(clock: &Arc<TestClock>) -> (FaultStore<MemoryStore>, Repository, Pa
     let host = FaultStore::new(MemoryStore::new());
     let time: Arc<dyn Clock> = Arc::clone(clock) as _;
     let builder = Repository::builder(host.clone()).manual_maintenance().clock(time);
-    let repository = builder.create().unwrap();
+    let repository = builder.open_or_create().unwrap();
     let page = repository.create_page("films", ROOT).unwrap();
     let db = page.database(MAIN).unwrap();
     let mut tx = db.begin(&TxOptions::writing()).unwrap();
@@ -415,7 +415,8 @@ fn t118_the_time_of_a_page_that_is_not_there_goes() {
 #[test]
 fn a_page_is_opened_or_made_by_many_at_once() {
     let host = MemoryStore::new();
-    let repositories: Vec<_> = (0..4).map(|_| Repository::create(host.clone()).unwrap()).collect();
+    let repositories: Vec<_> =
+        (0..4).map(|_| Repository::open_or_create(host.clone()).unwrap()).collect();
     std::thread::scope(|scope| {
         for (number, repository) in repositories.iter().enumerate() {
             scope.spawn(move || {
@@ -440,7 +441,7 @@ fn a_page_is_opened_or_made_by_many_at_once() {
     });
     assert_all_clean(&repositories[0]);
     drop(repositories);
-    let repository = Repository::create(host.clone()).unwrap();
+    let repository = Repository::open_or_create(host.clone()).unwrap();
     for (ledger, id) in repository.pages().unwrap() {
         repository.delete_page(&ledger, id).unwrap();
     }
@@ -521,7 +522,7 @@ fn a_page_has_one_name_whichever_operation_fails() {
         let host = FaultStore::new(MemoryStore::new());
         let time: Arc<dyn Clock> = Arc::clone(&clock) as _;
         let builder = Repository::builder(host.clone()).manual_maintenance().clock(time);
-        let repository = builder.create().unwrap();
+        let repository = builder.open_or_create().unwrap();
         drop(repository.create_page("films", ROOT).unwrap());
         put_key(&repository.create_page("books", ROOT).unwrap(), b"Emma");
         host.faults().fail_nth(nth, || KvError::IllegalState("the disk is gone".to_owned()));
@@ -547,7 +548,8 @@ fn a_page_has_one_name_whichever_operation_fails() {
 #[test]
 fn a_page_is_open_under_the_name_it_was_asked_for() {
     let host = MemoryStore::new();
-    let repositories: Vec<_> = (0..3).map(|_| Repository::create(host.clone()).unwrap()).collect();
+    let repositories: Vec<_> =
+        (0..3).map(|_| Repository::open_or_create(host.clone()).unwrap()).collect();
     drop(repositories[0].create_page("a", ROOT).unwrap());
     repositories[0].maintain().unwrap();
     let renamed = AtomicU64::new(0);

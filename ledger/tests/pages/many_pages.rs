@@ -17,7 +17,7 @@ use crate::support::page::{assert_all_clean, put};
 type Names = BTreeSet<(String, PageId)>;
 
 fn process(host: &Arc<dyn KvDatabase>) -> Repository {
-    Repository::shared_builder(Arc::clone(host)).manual_maintenance().create().unwrap()
+    Repository::shared_builder(Arc::clone(host)).manual_maintenance().open_or_create().unwrap()
 }
 
 fn set(page: &Page, value: &[u8]) {

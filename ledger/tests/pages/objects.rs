@@ -53,7 +53,7 @@ fn objects_have_history() {
         .durability(Durability::MayLoseEverything)
         .open(dir.path())
         .unwrap();
-    let repository = Repository::create(host.clone()).unwrap();
+    let repository = Repository::open_or_create(host.clone()).unwrap();
     let page = repository.create_page("people", PageId::ROOT).unwrap();
     let db = open(&page, MAIN);
     let ann = db
@@ -104,7 +104,7 @@ fn a_page_has_the_pairs_of_any_other_store() {
         .durability(Durability::MayLoseEverything)
         .open(dir.path())
         .unwrap();
-    let repository = Repository::create(permazen_kv::memory::MemoryStore::new()).unwrap();
+    let repository = Repository::open_or_create(permazen_kv::memory::MemoryStore::new()).unwrap();
     let page = repository.create_page("people", PageId::ROOT).unwrap();
     let db = Permazen::builder(lmdb.clone()).model::<Person>().build().unwrap();
     db.write(|tx| {
@@ -136,7 +136,7 @@ fn object_script(
     host: impl KvDatabase + 'static,
     told: &mut Vec<Vec<String>>,
 ) -> Result<(), Box<dyn Error>> {
-    let repository = Repository::builder(host).manual_maintenance().create()?;
+    let repository = Repository::builder(host).manual_maintenance().open_or_create()?;
     let page = repository.create_page("people", PageId::ROOT)?;
     page.set_retention(Retention::Last(2))?;
     let db = Permazen::builder(page.database(MAIN)?).model::<Person>().build()?;

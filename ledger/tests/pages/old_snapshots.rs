@@ -22,7 +22,7 @@ fn file_after_changes(open: Open) -> u64 {
         .open(dir.path())
         .unwrap();
     let builder = Repository::builder(host.clone()).exclusive().manual_maintenance();
-    let page = builder.create().unwrap().create_page("test", PageId::ROOT).unwrap();
+    let page = builder.open_or_create().unwrap().create_page("test", PageId::ROOT).unwrap();
     page.set_retention(Retention::Heads).unwrap();
     let db = page.database(MAIN).unwrap();
     let put_all = |round: u32| {

@@ -94,7 +94,7 @@ fn equal_contents_have_equal_roots() {
         })
         .collect();
     let roots = [1, 40, 3_000].map(|portion| {
-        let repository = Repository::create(MemoryStore::new()).unwrap();
+        let repository = Repository::open_or_create(MemoryStore::new()).unwrap();
         let secret = Secret::new([3; 32]);
         let page = repository.create_page_with("a", PageId::ROOT, secret).unwrap();
         let db = page.database(MAIN).unwrap();
@@ -201,7 +201,7 @@ fn a_reset_stops_transactions_that_are_under_way() {
 #[test]
 fn repositories_keep_pages_apart() {
     let host = MemoryStore::new();
-    let repository = Repository::create(host.clone()).unwrap();
+    let repository = Repository::open_or_create(host.clone()).unwrap();
     let ids = [PageId::ROOT, PageId::random().unwrap(), PageId::random().unwrap()];
     for (at, id) in ids.iter().enumerate() {
         let page = repository.create_page("a", *id).unwrap();
@@ -256,7 +256,7 @@ fn other_data_is_no_repository() {
 #[test]
 fn t148_a_flipped_bit_in_any_row_is_an_error_or_changes_nothing() {
     let host = MemoryStore::new();
-    let repository = Repository::create(host.clone()).unwrap();
+    let repository = Repository::open_or_create(host.clone()).unwrap();
     let page = repository.create_page("a", PageId::ROOT).unwrap();
     let db = page.database(MAIN).unwrap();
     let mut tx = db.begin(&TxOptions::writing()).unwrap();
@@ -338,7 +338,7 @@ fn errors_come_back_from_the_key_value_layer() {
 #[test]
 fn two_handles_of_one_host_are_serializable() {
     let host = MemoryStore::new();
-    Repository::create(host.clone()).unwrap().create_page("a", PageId::ROOT).unwrap();
+    Repository::open_or_create(host.clone()).unwrap().create_page("a", PageId::ROOT).unwrap();
     // As two processes: nothing is shared but the host.
     let add = |count: u32| {
         let page = Repository::open(host.clone()).unwrap().page("a", PageId::ROOT).unwrap();
@@ -387,7 +387,7 @@ fn changes_say_on_which_device_they_were_made_unless_told_otherwise() {
         let tx = host.begin(&TxOptions::reading()).unwrap();
         tx.get(&[0x02]).unwrap().unwrap()[..16].to_vec()
     };
-    let repository = Repository::create(host.clone()).unwrap();
+    let repository = Repository::open_or_create(host.clone()).unwrap();
     let page = repository.create_page("test", PageId::ROOT).unwrap();
     let first = put(&page, MAIN, b"a", b"1");
     assert_eq!(device_of(&page, &first)[..], tx(&host));
@@ -402,7 +402,7 @@ fn changes_say_on_which_device_they_were_made_unless_told_otherwise() {
     assert_eq!(device_of(&page, &page.head(MAIN).unwrap())[..], tx(&host));
     // Each repository has another one.
     let other = MemoryStore::new();
-    drop(Repository::create(other.clone()).unwrap());
+    drop(Repository::open_or_create(other.clone()).unwrap());
     assert_ne!(tx(&other), tx(&host));
     drop((db, page, repository));
     let silent = Repository::builder(host.clone()).without_device().open().unwrap();
@@ -416,7 +416,8 @@ fn a_transaction_that_has_failed_often_holds_all_others_off() {
     let dir = tempfile::tempdir().unwrap();
     let host: Arc<dyn KvDatabase> = Arc::new(LmdbStore::open_or_create(dir.path()).unwrap());
     // Two processes, as far as they know.
-    let repositories = [0, 1].map(|_| Repository::create_shared(Arc::clone(&host)).unwrap());
+    let repositories =
+        [0, 1].map(|_| Repository::open_or_create_shared(Arc::clone(&host)).unwrap());
     let page = repositories[0].create_page("test", PageId::ROOT).unwrap();
     let other = repositories[1].page("test", PageId::ROOT).unwrap();
     let (ours, theirs) = (page.database(MAIN).unwrap(), other.database(MAIN).unwrap());
@@ -512,9 +513,9 @@ fn transactions_that_have_nothing_in_common_do_not_fail_on_a_host_that_finds_con
     let host = Arc::new(OptimisticDatabase::new(MemoryStore::new()));
     let overtaken = Arc::new(Overtaken { host: Arc::clone(&host), then: Mutex::default() });
     let one = Repository::shared_builder(Arc::clone(&overtaken) as Arc<dyn KvDatabase>);
-    let one = one.manual_maintenance().create().unwrap();
+    let one = one.manual_maintenance().open_or_create().unwrap();
     let page = one.create_page("test", PageId::ROOT).unwrap();
-    let two = Repository::shared_builder(host).manual_maintenance().create().unwrap();
+    let two = Repository::shared_builder(host).manual_maintenance().open_or_create().unwrap();
     let other = Arc::new(two.page("test", PageId::ROOT).unwrap().database(MAIN).unwrap());
     let db = page.database(MAIN).unwrap();
     for number in 0..3_u8 {

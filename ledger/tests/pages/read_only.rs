@@ -11,7 +11,7 @@ use permazen_kv::{Capabilities, KvDatabase, KvError, KvRead, KvTransaction, KvWr
 use permazen_ledger::{LedgerError, MAIN, PageId, Repository};
 
 fn make(host: Arc<dyn KvDatabase>) {
-    let repository = Repository::create_shared(host).unwrap();
+    let repository = Repository::open_or_create_shared(host).unwrap();
     let page = repository.create_page("test", PageId::ROOT).unwrap();
     let db = page.database(MAIN).unwrap();
     let mut tx = db.begin(&TxOptions::writing()).unwrap();

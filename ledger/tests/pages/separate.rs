@@ -102,7 +102,7 @@ fn process(disk: &Disk, clock: &Arc<TestClock>) -> (Repository, Faults) {
     let pages = Pages { disk: disk.clone(), faults: faults.clone() };
     let clock: Arc<dyn Clock> = Arc::clone(clock) as _;
     let builder = Repository::builder(faults.clone()).manual_maintenance().clock(clock);
-    (builder.page_databases(Arc::new(pages)).create().unwrap(), faults.faults())
+    (builder.page_databases(Arc::new(pages)).open_or_create().unwrap(), faults.faults())
 }
 
 /// Attaches the page to a remote, and says that all is there.
@@ -163,7 +163,7 @@ fn each_page_has_a_database() {
 fn t147_equal_contents_have_equal_roots_in_both_hosts() {
     let (disk, clock) = (Disk::default(), TestClock::new());
     let (separate, _) = process(&disk, &clock);
-    let together = Repository::create(MemoryStore::new()).unwrap();
+    let together = Repository::open_or_create(MemoryStore::new()).unwrap();
     let secret = || permazen_ledger::Secret::new([7; 32]);
     let pages = [&separate, &together]
         .map(|repository| repository.create_page_with("films", ROOT, secret()).unwrap());
@@ -183,7 +183,7 @@ fn a_repository_is_opened_in_the_way_in_which_it_was_made() {
     let error = Repository::open(disk.repository.clone()).unwrap_err();
     assert!(error.to_string().contains("page_databases"), "{error}");
     let together = MemoryStore::new();
-    drop(Repository::create(together.clone()).unwrap());
+    drop(Repository::open_or_create(together.clone()).unwrap());
     let pages = Pages { disk: disk.clone(), faults: FaultStore::new(MemoryStore::new()) };
     let builder = Repository::builder(together).page_databases(Arc::new(pages));
     assert!(matches!(builder.open(), Err(LedgerError::InvalidArgument(_))));
@@ -191,7 +191,7 @@ fn a_repository_is_opened_in_the_way_in_which_it_was_made() {
     let (repository, _) = process(&disk, &clock);
     drop(repository.create_page("films", ROOT).unwrap());
     let page = disk.pages.lock().unwrap()[&1].clone();
-    assert!(matches!(Repository::create(page), Err(LedgerError::NoRepository { .. })));
+    assert!(matches!(Repository::open_or_create(page), Err(LedgerError::NoRepository { .. })));
 }
 
 #[test]
@@ -445,7 +445,7 @@ fn hooked(disk: &Disk, clock: &Arc<TestClock>, stays: Option<u64>) -> (Repositor
     let pages = HookedPages { pages, before_open: before_open.clone(), stays };
     let clock: Arc<dyn Clock> = Arc::clone(clock) as _;
     let builder = Repository::builder(disk.repository.clone()).manual_maintenance().clock(clock);
-    (builder.page_databases(Arc::new(pages)).create().unwrap(), before_open)
+    (builder.page_databases(Arc::new(pages)).open_or_create().unwrap(), before_open)
 }
 
 #[test]

@@ -31,7 +31,7 @@ struct Process {
 }
 
 fn process(host: impl KvDatabase + 'static, clock: &Arc<TestClock>) -> Process {
-    let repository = builder(host, clock).create().unwrap();
+    let repository = builder(host, clock).open_or_create().unwrap();
     let page = match repository.page("test", PageId::ROOT) {
         Ok(page) => page,
         Err(_) => repository.create_page_with("test", PageId::ROOT, Secret::new([1; 32])).unwrap(),
@@ -250,7 +250,7 @@ fn a_reference_that_outlives_its_page_is_never_another_value() {
         builder(MemoryStore::new(), &clock),
         builder(MemoryStore::new(), &clock).page_databases(Arc::new(own)),
     ] {
-        let repository = builder.create().unwrap();
+        let repository = builder.open_or_create().unwrap();
         let page = repository.create_page("test", PageId::ROOT).unwrap();
         let old = write(&page, &noise(2_000, 70), 2_000);
         drop(page);
@@ -408,7 +408,7 @@ fn a_value_whose_commit_goes_just_before_a_round_is_garbage_after_it() {
     let (host, clock) = (MemoryStore::new(), TestClock::new());
     // Both are so sure that they are alone that commits go at once.
     let [writer, collector] = [(); 2].map(|()| {
-        let repository = builder(host.clone(), &clock).exclusive().create().unwrap();
+        let repository = builder(host.clone(), &clock).exclusive().open_or_create().unwrap();
         repository.page("test", PageId::ROOT).map_or_else(
             |_| Process {
                 page: repository.create_page("test", PageId::ROOT).unwrap(),
@@ -922,7 +922,7 @@ fn script(
     clock: &Arc<TestClock>,
     told: &mut Vec<u64>,
 ) -> permazen_ledger::Result<()> {
-    let repository = builder(host, clock).create()?;
+    let repository = builder(host, clock).open_or_create()?;
     let page = repository.create_page("test", PageId::ROOT)?;
     page.set_retention(Retention::Heads)?;
     for number in 0..2 {

@@ -16,7 +16,7 @@ fn snapshot(values: &[Vec<u8>]) -> (PageSnapshot, permazen_kv::counting::Counter
     let host = CountingStore::new(MemoryStore::new());
     let counter = host.counter();
     // Nothing else reads from the host.
-    let repository = Repository::builder(host).manual_maintenance().create().unwrap();
+    let repository = Repository::builder(host).manual_maintenance().open_or_create().unwrap();
     let page = repository.create_page("a", PageId::ROOT).unwrap();
     let db = page.database(MAIN).unwrap();
     let mut tx = db.begin(&TxOptions::writing()).unwrap();

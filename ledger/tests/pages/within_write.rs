@@ -85,7 +85,7 @@ fn all_calls_that_write_are_refused_at_once() {
 }
 
 fn all_calls<H: KvDatabase + Clone + 'static>(host: &H) {
-    let repository = Repository::builder(host.clone()).create().unwrap();
+    let repository = Repository::builder(host.clone()).open_or_create().unwrap();
     let page = repository.create_page("test", PageId::ROOT).unwrap();
     let other = repository.create_page("other", PageId::ROOT).unwrap();
     let closed = repository.create_page("closed", PageId::ROOT).unwrap();
@@ -141,7 +141,7 @@ fn all_calls<H: KvDatabase + Clone + 'static>(host: &H) {
         is_refused(repository.page("closed", PageId::ROOT).map(drop));
         is_refused(repository.delete_page("closed", PageId::ROOT));
         is_refused(repository.rename_page(("closed", PageId::ROOT), ("new", PageId::ROOT)));
-        is_refused(Repository::create(host.clone()).map(drop));
+        is_refused(Repository::open_or_create(host.clone()).map(drop));
         for db in [page.branching_database(MAIN).unwrap(), connection.database().clone()] {
             is_refused(db.write(|tx| tx.put(b"more", b"")).map_err(LedgerError::from));
         }
@@ -188,7 +188,10 @@ fn beside<'scope, T: Send + 'scope>(
 #[test]
 fn a_value_that_is_being_stored_is_not_waited_for() {
     let host = Counted::new();
-    let page = Repository::create(host.clone()).unwrap().create_page("test", PageId::ROOT).unwrap();
+    let page = Repository::open_or_create(host.clone())
+        .unwrap()
+        .create_page("test", PageId::ROOT)
+        .unwrap();
     let long = bytes(3_000_000);
     let begun = || page.write_value(None).unwrap();
     let mut writers = [begun(), begun(), begun()];
@@ -244,7 +247,8 @@ fn a_value_that_is_being_stored_is_not_waited_for() {
 #[test]
 fn what_another_thread_does_meanwhile_is_not_waited_for() {
     let host = Counted::new();
-    let repository = Repository::builder(host.clone()).manual_maintenance().create().unwrap();
+    let repository =
+        Repository::builder(host.clone()).manual_maintenance().open_or_create().unwrap();
     let page = repository.create_page("test", PageId::ROOT).unwrap();
     drop(repository.create_page("closed", PageId::ROOT).unwrap());
     repository.maintain().unwrap();

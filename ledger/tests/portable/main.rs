@@ -69,7 +69,7 @@ fn content() -> Map {
 
 fn open(host: &MemoryStore) -> Repository {
     let builder = Repository::builder(host.clone()).clock(Arc::new(AlwaysTheSame));
-    builder.manual_maintenance().create().unwrap()
+    builder.manual_maintenance().open_or_create().unwrap()
 }
 
 fn write(page: &Page, branch: &str, change: impl FnOnce(&mut dyn KvWrite)) -> CommitId {

@@ -98,7 +98,8 @@ fn sync(remote: &PageRemote) -> permazen_ledger::Result<()> {
 
 /// Commits one number after the other while other threads write values and collect.
 fn work(store: &str, path: &Path) {
-    let repository = Repository::shared_builder(open(store, path)).exclusive().create().unwrap();
+    let repository =
+        Repository::shared_builder(open(store, path)).exclusive().open_or_create().unwrap();
     let page = page(&repository);
     // The test harness has begun a line.
     println!("\nopen");
@@ -164,8 +165,10 @@ fn child() {
 
 /// The number of the last commit, which is whole, and whether there is a film.
 fn check(store: &str, path: &Path, when: &str) -> (u64, bool) {
-    let repository =
-        Repository::shared_builder(open(store, path)).manual_maintenance().create().unwrap();
+    let repository = Repository::shared_builder(open(store, path))
+        .manual_maintenance()
+        .open_or_create()
+        .unwrap();
     let page = page(&repository);
     let found = page.verify().unwrap();
     assert!(found.findings.is_empty(), "{when}: {:?}", found.findings);
@@ -193,14 +196,14 @@ fn check(store: &str, path: &Path, when: &str) -> (u64, bool) {
 /// Whether a kill has come while the page was attached to a remote or detached.
 fn is_halfway(store: &str, path: &Path) -> bool {
     let repository = Repository::shared_builder(open(store, path)).manual_maintenance();
-    let page = page(&repository.create().unwrap());
+    let page = page(&repository.open_or_create().unwrap());
     page.remote().state().unwrap() == RemoteState::Attaching
 }
 
 /// Nothing is left of what was not committed.
 fn check_collected(store: &str, path: &Path, when: &str) {
     let repository = Repository::shared_builder(open(store, path)).exclusive().manual_maintenance();
-    let page = page(&repository.create().unwrap());
+    let page = page(&repository.open_or_create().unwrap());
     page.collect().unwrap();
     page.collect().unwrap();
     let found = page.verify().unwrap();

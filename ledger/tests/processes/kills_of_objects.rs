@@ -222,7 +222,7 @@ fn add_people(page: &Page, branch: &'static str) -> Result<()> {
 fn work(what: &str) {
     let (location_of, folder) = what.split_once(' ').unwrap();
     let repository =
-        location(location_of, Path::new(folder)).builder().exclusive().create().unwrap();
+        location(location_of, Path::new(folder)).builder().exclusive().open_or_create().unwrap();
     // The test harness has begun a line.
     println!("\nopen");
     let page = page(&repository).unwrap();
@@ -300,7 +300,7 @@ fn listen(said: &[String], told: &mut Told, seen: &mut Seen) {
 
 /// Checks all that is there, and takes note of it.
 fn check_all(location: &Location, told: &mut Told, seen: &mut Seen, when: &str) {
-    let repository = location.builder().exclusive().manual_maintenance().create().unwrap();
+    let repository = location.builder().exclusive().manual_maintenance().open_or_create().unwrap();
     let found = repository.verify().unwrap().findings;
     assert!(found.is_empty(), "{when}: {found:#?}");
     for number in 0..SMALL {

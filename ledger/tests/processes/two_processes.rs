@@ -120,7 +120,7 @@ fn work(what: &str) {
     let [mode, store, pages, first, folder] =
         what.splitn(5, ' ').collect::<Vec<_>>().try_into().unwrap();
     let (first, folder): (u32, _) = (first.parse().unwrap(), Path::new(folder));
-    let repository = with_retries(|| location(store, pages, folder).builder().create());
+    let repository = with_retries(|| location(store, pages, folder).builder().open_or_create());
     let page = with_retries(|| repository.page_or_create("test", PageId::ROOT));
     // The test harness has begun a line.
     println!("\nready");
@@ -254,7 +254,7 @@ fn what_has_no_order_is_found() {
 
 fn linear(store: &str, pages: &str) {
     let folder = tempfile::tempdir().unwrap();
-    let repository = location(store, pages, folder.path()).builder().create().unwrap();
+    let repository = location(store, pages, folder.path()).builder().open_or_create().unwrap();
     page(&repository).set_retention(Retention::Last(2)).unwrap();
     let mut rounds = Vec::new();
     for round in 0..3 {
@@ -279,7 +279,7 @@ fn linear(store: &str, pages: &str) {
 
 fn branching(store: &str, pages: &str) {
     let folder = tempfile::tempdir().unwrap();
-    let repository = location(store, pages, folder.path()).builder().create().unwrap();
+    let repository = location(store, pages, folder.path()).builder().open_or_create().unwrap();
     let page = page(&repository);
     let lines = both("branching", store, pages, 0, folder.path());
     let said = lines.iter().flatten().filter_map(|line| line.strip_prefix("done "));

@@ -25,7 +25,7 @@ fn copy(clock: &Arc<TestClock>) -> [Page; 2] {
     let clock: Arc<dyn Clock> = Arc::clone(clock) as _;
     let builder =
         Repository::builder(MemoryStore::new()).exclusive().manual_maintenance().clock(clock);
-    let repository = builder.create().unwrap();
+    let repository = builder.open_or_create().unwrap();
     ["test", "other"]
         .map(|name| repository.create_page_with(name, PageId::ROOT, Secret::new([5; 32])).unwrap())
 }

@@ -238,7 +238,7 @@ fn bases_do_not_hold_up_an_eviction() {
     (0..3).for_each(|_| ladder.climb());
     let host: Arc<dyn KvDatabase> = Arc::new(MemoryStore::new());
     let repository =
-        Repository::shared_builder(host).exclusive().manual_maintenance().create().unwrap();
+        Repository::shared_builder(host).exclusive().manual_maintenance().open_or_create().unwrap();
     let here = repository.create_page_with("test", PageId::ROOT, Secret::new([5; 32])).unwrap();
     here.remote().attach().unwrap();
     let mut receiver = here.remote().receive();

@@ -271,7 +271,8 @@ fn times_and_parents_of_a_commit_are_compared() {
 #[test]
 fn trees_and_values_that_are_cut_in_another_way_are_refused() {
     let host: Arc<dyn KvDatabase> = Arc::new(MemoryStore::new());
-    let repository = Repository::shared_builder(host).manual_maintenance().create().unwrap();
+    let repository =
+        Repository::shared_builder(host).manual_maintenance().open_or_create().unwrap();
     let elsewhere =
         repository.create_page_with("test", PageId::ROOT, Secret::new([6; 32])).unwrap();
     let refused = |change: &dyn Fn(&mut dyn KvWrite), kind: Kind| {
@@ -537,7 +538,7 @@ fn a_commit_more_than_a_day_ahead_waits() {
     let day = Duration::from_secs(24 * 60 * 60);
     for (now, is_added) in [(time - day, true), (time - day - Duration::from_millis(1), false)] {
         let builder = Repository::builder(MemoryStore::new()).manual_maintenance();
-        let repository = builder.clock(Arc::new(Stopped(now))).create().unwrap();
+        let repository = builder.clock(Arc::new(Stopped(now))).open_or_create().unwrap();
         let here = repository.create_page_with("test", PageId::ROOT, Secret::new([5; 32])).unwrap();
         let mut receiver = here.receive();
         let bytes = bring_pieces(&there, &mut receiver, &id);
@@ -667,7 +668,7 @@ fn what_has_come_is_not_read_again_with_each_portion() {
     // Without a cache, the host is asked for each node of the parent that something is compared with.
     let repository =
         Repository::builder(host.clone()).exclusive().manual_maintenance().cache_bytes(1);
-    let repository = repository.create().unwrap();
+    let repository = repository.open_or_create().unwrap();
     let here = repository.create_page_with("test", PageId::ROOT, Secret::new([5; 32])).unwrap();
     let there = copy();
     let fill = |seed: u64| {

@@ -52,7 +52,7 @@ impl MergeFactory for Decides {
 /// A copy of the page, and its repository.
 fn here() -> (Repository, Page) {
     let repository = Repository::builder(MemoryStore::new()).exclusive().manual_maintenance();
-    let repository = repository.create().unwrap();
+    let repository = repository.open_or_create().unwrap();
     let page = repository.create_page_with("test", PageId::ROOT, Secret::new([5; 32])).unwrap();
     (repository, page)
 }

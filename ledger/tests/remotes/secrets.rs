@@ -8,7 +8,7 @@ use super::setting::{copy, noise, value, write};
 
 #[test]
 fn another_secret_is_named_as_a_cause() {
-    let repository = Repository::create(MemoryStore::new()).unwrap();
+    let repository = Repository::open_or_create(MemoryStore::new()).unwrap();
     let other = Secret::new([99; 32]);
     let there = repository.create_page_with("other", PageId::ROOT, other).unwrap();
     let value = value(&there, &noise(200_000, 1));

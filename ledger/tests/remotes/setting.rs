@@ -20,7 +20,7 @@ pub(crate) fn copy_in(host: Arc<dyn KvDatabase>) -> Page {
     // What is known to come from another copy cannot be squashed.
     let builder =
         Repository::shared_builder(host).exclusive().manual_maintenance().without_device();
-    let repository = builder.create().unwrap();
+    let repository = builder.open_or_create().unwrap();
     let made = repository.create_page_with("test", PageId::ROOT, Secret::new([5; 32]));
     made.or_else(|_| repository.page("test", PageId::ROOT)).unwrap()
 }

@@ -33,7 +33,7 @@ struct Process {
 impl Process {
     fn new(host: &Arc<dyn KvDatabase>, clock: &Arc<TestClock>) -> Self {
         let builder = Repository::shared_builder(Arc::clone(host)).manual_maintenance();
-        let repository = builder.clock(clock.clone()).create().unwrap();
+        let repository = builder.clock(clock.clone()).open_or_create().unwrap();
         let page = repository
             .page("test", PageId::ROOT)
             .or_else(|_| repository.create_page_with("test", PageId::ROOT, Secret::new([5; 32])));

@@ -44,7 +44,7 @@ impl KvDatabase for Stops {
 fn open(host: Arc<dyn KvDatabase>, clock: &Arc<TestClock>) -> (Repository, Page) {
     let clock: Arc<dyn Clock> = Arc::clone(clock) as _;
     let builder = Repository::shared_builder(host).manual_maintenance().clock(clock).cache_bytes(1);
-    let repository = builder.create().unwrap();
+    let repository = builder.open_or_create().unwrap();
     let page = repository
         .page("test", PageId::ROOT)
         .or_else(|_| repository.create_page_with("test", PageId::ROOT, Secret::new([5; 32])));

@@ -13,7 +13,7 @@ pub(crate) type Map = BTreeMap<Vec<u8>, Vec<u8>>;
 
 /// A page in a host of its own.
 pub(crate) fn new_page() -> Page {
-    let repository = Repository::create(MemoryStore::new()).unwrap();
+    let repository = Repository::open_or_create(MemoryStore::new()).unwrap();
     repository.create_page("test", PageId::ROOT).unwrap()
 }
 

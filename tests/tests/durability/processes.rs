@@ -34,7 +34,7 @@ impl Store {
             Store::Lmdb => Arc::new(LmdbStore::open_or_create(path)?),
             Store::Sqlite => Arc::new(SqliteStore::open_or_create(path)?),
             Store::Page => {
-                let repository = Repository::create(LmdbStore::open_or_create(path)?)?;
+                let repository = Repository::open_or_create(LmdbStore::open_or_create(path)?)?;
                 let page = repository.page_or_create("objects", PageId::ROOT)?;
                 Arc::new(page.database(MAIN)?)
             }

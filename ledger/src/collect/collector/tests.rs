@@ -31,7 +31,7 @@ fn commits_are_pruned_if_the_round_that_blocked_it_ends_meanwhile() {
     let (host, clock) = (MemoryStore::new(), Arc::new(TestClock(AtomicU64::new(1 << 40))));
     let process = || {
         let builder = Repository::builder(host.clone()).manual_maintenance();
-        builder.clock(clock.clone() as Arc<dyn Clock>).create().unwrap()
+        builder.clock(clock.clone() as Arc<dyn Clock>).open_or_create().unwrap()
     };
     let (one, two) = (process(), process());
     let page = one.create_page("test", PageId::ROOT).unwrap();

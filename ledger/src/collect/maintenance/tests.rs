@@ -86,7 +86,7 @@ impl KvDatabase for Gate {
 fn what_is_read_is_protected_while_a_collection_takes_long() {
     let (gate, clock) = (Arc::new(Gate::default()), Arc::new(TestClock(AtomicU64::new(1 << 40))));
     let (host, own): (Arc<dyn KvDatabase>, Arc<dyn Clock>) = (gate.clone(), clock.clone());
-    let repository = Repository::shared_builder(host).clock(own).create().unwrap();
+    let repository = Repository::shared_builder(host).clock(own).open_or_create().unwrap();
     let page = repository.create_page("test", PageId::ROOT).unwrap();
     let db = page.database(MAIN).unwrap();
     let mut tx = db.begin(&TxOptions::writing()).unwrap();
@@ -113,7 +113,7 @@ fn what_is_read_is_protected_while_a_collection_takes_long() {
 
 fn open(gate: &Arc<Gate>, clock: &Arc<TestClock>) -> Repository {
     let (host, own): (Arc<dyn KvDatabase>, Arc<dyn Clock>) = (gate.clone(), clock.clone());
-    Repository::shared_builder(host).clock(own).create().unwrap()
+    Repository::shared_builder(host).clock(own).open_or_create().unwrap()
 }
 
 #[test]
@@ -125,7 +125,8 @@ fn pages_are_closed_and_heads_of_others_merged_while_a_collection_takes_long() {
     gate.set(true);
     gate.wait_for_arrival();
     drop(closed);
-    let other = Repository::builder(gate.store.clone()).manual_maintenance().create().unwrap();
+    let other =
+        Repository::builder(gate.store.clone()).manual_maintenance().open_or_create().unwrap();
     let others = other.page("test", PageId::ROOT).unwrap();
     let handles = [(); 2].map(|()| others.branching_database(MAIN).unwrap());
     let mut transactions = handles.each_ref().map(|db| db.begin(&TxOptions::writing()).unwrap());
@@ -149,7 +150,7 @@ fn pages_are_closed_and_heads_of_others_merged_while_a_collection_takes_long() {
 fn a_deletion_is_left_unfinished_if_it_is_not_to_go_on() {
     let (gate, clock) = (Arc::new(Gate::default()), Arc::new(TestClock(AtomicU64::new(1 << 40))));
     let page = {
-        let repository = Repository::create(gate.store.clone()).unwrap();
+        let repository = Repository::open_or_create(gate.store.clone()).unwrap();
         let page = repository.create_page("large", PageId::ROOT).unwrap();
         for number in 0..1_500_u32 {
             page.set_tag(&number.to_string(), &page.head(MAIN).unwrap()).unwrap();
@@ -183,7 +184,8 @@ fn a_deletion_is_left_unfinished_if_it_is_not_to_go_on() {
 fn much_garbage_is_collected_without_being_asked() {
     let (gate, clock) = (Arc::new(Gate::default()), Arc::new(TestClock(AtomicU64::new(1 << 40))));
     let (host, own): (Arc<dyn KvDatabase>, Arc<dyn Clock>) = (gate.clone(), clock.clone());
-    let repository = Repository::shared_builder(host).clock(own).exclusive().create().unwrap();
+    let repository =
+        Repository::shared_builder(host).clock(own).exclusive().open_or_create().unwrap();
     let page = repository.create_page("test", PageId::ROOT).unwrap();
     page.set_retention(Retention::Heads).unwrap();
     let db = page.database(MAIN).unwrap();
@@ -233,7 +235,8 @@ fn much_garbage_is_collected_without_being_asked() {
 fn what_is_read_on_a_page_that_was_opened_again_is_not_removed() {
     let (gate, clock) = (Arc::new(Gate::default()), Arc::new(TestClock(AtomicU64::new(1 << 40))));
     let (host, own): (Arc<dyn KvDatabase>, Arc<dyn Clock>) = (gate.clone(), clock.clone());
-    let repository = Repository::shared_builder(host).clock(own).exclusive().create().unwrap();
+    let repository =
+        Repository::shared_builder(host).clock(own).exclusive().open_or_create().unwrap();
     let page = repository.create_page("test", PageId::ROOT).unwrap();
     let db = page.database(MAIN).unwrap();
     let mut commits = Vec::new();

@@ -124,7 +124,7 @@ impl Page {
     ///
     /// // Two copies of a page have one secret.
     /// let copy = || {
-    ///     let repository = Repository::create(MemoryStore::new())?;
+    ///     let repository = Repository::open_or_create(MemoryStore::new())?;
     ///     repository.create_page_with("phones", PageId::ROOT, Secret::new([7; 32]))
     /// };
     /// let (here, there) = (copy()?, copy()?);
@@ -216,9 +216,9 @@ impl Receiver {
     /// }
     ///
     /// let secret = Secret::new([7; 32]);
-    /// let there = Repository::builder(MemoryStore::new()).clock(std::sync::Arc::new(NextYear)).create()?;
+    /// let there = Repository::builder(MemoryStore::new()).clock(std::sync::Arc::new(NextYear)).open_or_create()?;
     /// let there = there.create_page_with("phones", PageId::ROOT, secret.clone())?;
-    /// let here = Repository::create(MemoryStore::new())?;
+    /// let here = Repository::open_or_create(MemoryStore::new())?;
     /// let here = here.create_page_with("phones", PageId::ROOT, secret)?;
     /// let db = there.database(MAIN)?;
     /// let mut tx = db.begin(&TxOptions::writing())?;

@@ -10,7 +10,7 @@ use crate::{CommitId, Kind, MAIN, PageId, Repository};
 #[test]
 fn heads_that_come_are_merged_at_once() {
     let repository = Repository::builder(MemoryStore::new()).manual_maintenance();
-    let page = repository.create().unwrap().create_page("test", PageId::ROOT).unwrap();
+    let page = repository.open_or_create().unwrap().create_page("test", PageId::ROOT).unwrap();
     page.create_branch("other", &CommitId::FIRST).unwrap();
     for branch in [MAIN, "other"] {
         let db = page.database(branch).unwrap();
@@ -34,7 +34,7 @@ fn heads_that_come_are_merged_at_once() {
 #[test]
 fn bytes_that_are_refused_are_not_called_damage_of_the_page() {
     let repository = Repository::builder(MemoryStore::new()).manual_maintenance();
-    let page = repository.create().unwrap().create_page("test", PageId::ROOT).unwrap();
+    let page = repository.open_or_create().unwrap().create_page("test", PageId::ROOT).unwrap();
     let mut receiver = page.receive();
     let pieces = [Kind::Node, Kind::Index].map(|kind| receiver.add_piece(kind, vec![1; 9]));
     for error in pieces.into_iter().map(Result::unwrap_err).chain([

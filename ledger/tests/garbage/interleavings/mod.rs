@@ -40,7 +40,7 @@ struct Process {
 fn process(host: impl KvDatabase + 'static, clock: &Arc<TestClock>) -> Process {
     let of_test: Arc<dyn Clock> = Arc::clone(clock) as _;
     let builder = Repository::builder(host).manual_maintenance().clock(of_test).without_device();
-    let repository = builder.cache_bytes(1).create().unwrap();
+    let repository = builder.cache_bytes(1).open_or_create().unwrap();
     let page = match repository.page("test", PageId::ROOT) {
         Err(LedgerError::NoSuch { .. }) => {
             repository.create_page_with("test", PageId::ROOT, Secret::new([1; 32])).unwrap()

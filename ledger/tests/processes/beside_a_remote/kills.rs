@@ -90,8 +90,9 @@ fn check_halfway(pair: &Pair, number: usize, attach: bool, when: &str) -> Result
 
 /// Checks all pages on both sides. Returns how many commits each branch has.
 fn check(store: &str, folder: &Path, when: &str, random: &mut StdRng, seen: &mut Seen) -> [u64; 4] {
-    let open =
-        |side| builder(store, folder, side).exclusive().manual_maintenance().create().unwrap();
+    let open = |side| {
+        builder(store, folder, side).exclusive().manual_maintenance().open_or_create().unwrap()
+    };
     let (here, there) = (open(Side::Here), open(Side::There));
     for side in [&here, &there] {
         let found = side.verify().unwrap().findings;

@@ -64,7 +64,7 @@ fn turn(pairs: &[Pair; 3], folder: &Path, random: &mut StdRng) -> Result<()> {
 pub(crate) fn work(what: &str) {
     let [store, seed, turns, folder] = what.splitn(4, ' ').collect::<Vec<_>>().try_into().unwrap();
     let (seed, turns): (u64, u64) = (seed.parse().unwrap(), turns.parse().unwrap());
-    let open_side = |side| builder(store, Path::new(folder), side).create().unwrap();
+    let open_side = |side| builder(store, Path::new(folder), side).open_or_create().unwrap();
     let (here, there) = (open_side(Side::Here), open_side(Side::There));
     let pairs = Arc::new([0, 1, 2].map(|number| open_with_retries(&here, &there, number)));
     println!("\nbegin");
@@ -103,8 +103,10 @@ fn together(store: &str) {
         }
     }
     let open_side = |side| builder(store, folder.path(), side).exclusive().manual_maintenance();
-    let (here, there) =
-        (open_side(Side::Here).create().unwrap(), open_side(Side::There).create().unwrap());
+    let (here, there) = (
+        open_side(Side::Here).open_or_create().unwrap(),
+        open_side(Side::There).open_or_create().unwrap(),
+    );
     let mut seen = Seen::default();
     for page in 0..3 {
         let pair = open(&here, &there, page).unwrap();

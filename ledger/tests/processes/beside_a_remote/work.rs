@@ -82,7 +82,7 @@ pub(crate) fn check(result: Result<()>) {
 pub(crate) fn work(what: &str) {
     let [store, seed, folder] = what.splitn(3, ' ').collect::<Vec<_>>().try_into().unwrap();
     let (folder, mut random) = (Path::new(folder), StdRng::seed_from_u64(seed.parse().unwrap()));
-    let open_side = |side| builder(store, folder, side).exclusive().create().unwrap();
+    let open_side = |side| builder(store, folder, side).exclusive().open_or_create().unwrap();
     let (here, there) = (open_side(Side::Here), open_side(Side::There));
     // The test harness has begun a line.
     println!("\nbegin");
