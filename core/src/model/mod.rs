@@ -98,3 +98,23 @@ pub use transaction::Transaction;
 pub use tx::Tx;
 pub use values::{Counter, EncodeAs, EnumType};
 pub use versioned::{Base, ChangedField, ChangedSince, Versioned};
+
+// For generated code. Messages of the compiler name these traits, and find them here.
+#[doc(hidden)]
+pub use field_roles::{IsCounter, Referred, Stored};
+#[doc(hidden)]
+pub use hook::along::{BeginsAt, EndsAt, Includes, IsAtEndOf, TellsAllChangesAs};
+#[doc(hidden)]
+pub use hook::block::{HasHooks, Hooks, HooksOfModel};
+#[doc(hidden)]
+pub use hook::change::{IsAnyChangeOf, IsChangeOf};
+#[doc(hidden)]
+pub use hook::told::Returned;
+#[doc(hidden)]
+pub use hook::watched::{Checked, FromChange};
+#[doc(hidden)]
+pub use kind::{Becomes, KindMember};
+#[doc(hidden)]
+pub use path::MeetsHandle;
+#[doc(hidden)]
+pub use stored_as::{ByText, ByTryFrom, HeldFor, StoredAs};
