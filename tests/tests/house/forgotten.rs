@@ -9,13 +9,13 @@ use proc_macro2::{TokenStream, TokenTree};
 
 /// The files of Rust below a folder, and the packages there.
 #[derive(Default)]
-struct Tree {
-    files: Vec<PathBuf>,
+pub(super) struct Tree {
+    pub(super) files: Vec<PathBuf>,
     packages: Vec<PathBuf>,
 }
 
 impl Tree {
-    fn read(folder: &Path) -> Tree {
+    pub(super) fn read(folder: &Path) -> Tree {
         let mut tree = Tree::default();
         let mut folders = vec![folder.to_path_buf()];
         while let Some(folder) = folders.pop() {

@@ -3,6 +3,7 @@
 #![allow(clippy::expect_used, clippy::panic, clippy::unwrap_used, reason = "tests")]
 
 mod api;
+mod comments;
 mod features;
 mod forgotten;
 mod format;
