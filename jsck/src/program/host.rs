@@ -44,7 +44,7 @@ pub trait Host {
 
     /// From now on, [`stop`](Self::stop) is checked every few milliseconds. Before, the check may
     /// wait for other programs, or for a pipe that it reads.
-    fn stop_is_looked_at(&self) {}
+    fn stop_is_checked(&self) {}
 
     /// Whether there is a user to ask.
     fn can_ask(&self) -> bool;

@@ -162,7 +162,7 @@ fn run(args: &CheckArgs, subject: Subject<'_>, terminal: &Terminal<'_>) -> Resul
     // Ctrl-C must end the program at once.
     let position = args.position.as_deref().map(online::Position::read).transpose();
     let position = position.inspect_err(|_| output.failed())?.unwrap_or_default();
-    host.stop_is_looked_at();
+    host.stop_is_checked();
     let report = if args.online {
         online::run(args, &options, position, &database, &mut *output, terminal)
     } else if args.repair.is_some() {

@@ -64,7 +64,7 @@ impl Host for Process {
         Arc::clone(&self.stop)
     }
 
-    fn stop_is_looked_at(&self) {
+    fn stop_is_checked(&self) {
         self.awaited.store(true, Ordering::Relaxed);
     }
 

@@ -45,7 +45,7 @@ impl Host for Shell {
         Arc::clone(&self.stop)
     }
 
-    fn stop_is_looked_at(&self) {
+    fn stop_is_checked(&self) {
         self.looked_at.set(true);
     }
 
