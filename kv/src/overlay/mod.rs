@@ -242,13 +242,9 @@ impl<B: KvRead> KvWrite for MutableView<B> {
 }
 
 fn remove_from<V>(map: &mut BTreeMap<Vec<u8>, V>, span: KeySpan<'_>) {
-    if map.is_empty() {
-        return;
-    }
-    let bounds = (Included(span.min), span.max.map_or(Unbounded, Excluded));
-    let keys: Vec<_> = map.range::<[u8], _>(bounds).map(|(key, _)| key.clone()).collect();
-    for key in keys {
-        map.remove(&key);
+    if !map.is_empty() {
+        let max = span.max.map_or(Unbounded, |max| Excluded(max.to_vec()));
+        map.extract_if((Included(span.min.to_vec()), max), |_, _| true).for_each(drop);
     }
 }
 
