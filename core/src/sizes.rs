@@ -174,13 +174,13 @@ pub struct Sizes {
     /// Pairs that belong to nothing of these.
     pub unknown: Size,
     /// The largest objects of all types, the largest first, and of equal ones the one with the smaller
-    /// ID. As many as were asked for, if there are so many.
+    /// ID. As many as were asked for, or all if there are fewer.
     pub largest_objects: Vec<ObjectSize>,
     /// Whether all pairs were counted. If not, `progress` has stopped it.
     pub complete: bool,
 }
 
-/// After so many pairs or bytes, the caller is told how far it is.
+/// After this many pairs or bytes, the caller is told how far it is.
 const PAIRS: u64 = 1 << 12;
 const BYTES: u64 = 1 << 20;
 

@@ -34,7 +34,7 @@ pub struct Loader<'p> {
 /// How much memory is used unless the caller says something else.
 const MEMORY: usize = 192 << 20;
 
-/// Progress is told after so many objects.
+/// Progress is reported after each this many objects.
 const OBJECTS: u64 = 1 << 14;
 
 impl Permazen {
@@ -101,7 +101,7 @@ impl Permazen {
 }
 
 impl<'p> Loader<'p> {
-    /// Uses about so many bytes of memory, in place of 192 MiB. With less, the temporary file is in
+    /// Uses about this many bytes of memory, in place of 192 MiB. With less, the temporary file is in
     /// more parts, and transactions are smaller: each writes at most a quarter of this, which is kept until it is
     /// committed.
     #[must_use]
@@ -194,7 +194,7 @@ impl<'p> Loader<'p> {
     /// Writes all objects to the database, in several transactions in the order of their keys. A transaction that fails
     /// for a reason that may pass runs again, as [`Builder::retry`](super::Builder::retry) says.
     ///
-    /// Nobody else may use the database meanwhile: until this has returned, it is refused with
+    /// No other user may have the database open meanwhile: until this has returned, it is refused with
     /// [`SchemaError::LoadUnfinished`](crate::schema::SchemaError::LoadUnfinished). If the program is
     /// killed, it stays so; then remove the store, and load it again. A panic is as an error.
     ///
@@ -240,7 +240,7 @@ fn write(
     checks: bool,
     tell: &mut dyn FnMut(LoadProgress),
 ) -> Result<LoadProgress> {
-    // The schemas of the version of the store that this commits must not be known: who begins next has to read that the
+    // The schemas of the version of the store that this commits must not be known: the next transaction has to read that the
     // store is being loaded.
     db.changing(|kv| {
         let tx = db.open_changed(kv)?;

@@ -280,7 +280,7 @@ impl<'t> Ahead<'t> {
                 match id {
                     Ok(id) => asked.push(id),
                     Err(error) if error.is_retryable() => return Err(error),
-                    // It comes again, to who reads the objects.
+                    // The reader of the objects gets the error again.
                     Err(_) => break,
                 }
             }

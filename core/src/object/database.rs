@@ -171,7 +171,7 @@ impl Database {
     /// With [`UnknownEncodings::Carry`] the database can be used, and the values of those fields
     /// are bytes, [`Value::Custom`](crate::encoding::Value::Custom):
     ///
-    /// * They can be read, set, copied and deleted, and kept in sets, lists and maps. Whoever sets
+    /// * They can be read, set, copied and deleted, and kept in sets, lists and maps. A caller that sets
     ///   one must make sure that the bytes are a value of the encoding, in its canonical form.
     /// * A field without a stored value has its encoding's default value, which is not known.
     ///   Reading it fails with [`Error::UnknownEncoding`]; ask [`Transaction::is_default`] first.

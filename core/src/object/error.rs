@@ -192,7 +192,7 @@ pub enum Error {
     /// A collection was changed after the elements to remove or replace were chosen. Nothing was
     /// removed or replaced.
     #[error(
-        "{of} was changed since it was looked at, so nothing was removed or replaced; make other changes of it \
+        "{of} was changed since it was read, so nothing was removed or replaced; make other changes of it \
          before or after"
     )]
     ChangedMeanwhile {

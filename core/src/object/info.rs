@@ -205,7 +205,7 @@ impl Transaction {
         if !self.is_object_type(storage_id) {
             return Err(Error::UnknownType { name: format!("#{storage_id}"), schema: None });
         }
-        // Whoever uses an object first will read its fields, which come after its own pair.
+        // The first use of an object mostly reads its fields, which come after its own pair.
         self.prefetch_objects(&[id]);
         self.store
             .get(id.as_bytes(), |value| value.map(|value| self.info_from(id, value)))

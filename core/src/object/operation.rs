@@ -100,8 +100,8 @@ impl Transaction {
         checks
     }
 
-    /// Runs `body`, which checks something, as an operation apart from the one that is running. Those
-    /// who are told of its changes are told when each is made, not at the end of the running one. An
+    /// Runs `body`, which checks something, as an operation apart from the one that is running. Listeners to
+    /// its changes are called when each is made, not at the end of the running one. An
     /// assignment that changes nothing is not noted. Also returns whether `body` has changed something
     /// that was not undone.
     pub(crate) fn operation_apart<R, E: From<Error>>(

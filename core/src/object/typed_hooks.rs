@@ -48,7 +48,7 @@ impl Event<'_> {
     }
 }
 
-/// Who decides what objects of the layer above contain after they have moved to another schema.
+/// Decides what objects of the layer above contain after they have moved to another schema.
 pub(crate) type ConverterOf = fn(&Transaction) -> Option<Arc<dyn Converter>>;
 
 /// What the layer above has attached to a transaction.

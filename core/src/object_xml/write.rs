@@ -162,7 +162,7 @@ impl ObjectXmlWriter {
         self.write_each(tx, out, |write| objects.into_iter().try_for_each(|id| write(id?)))
     }
 
-    /// Does the same as [`write_objects`](ObjectXmlWriter::write_objects), for those who come upon the
+    /// Does the same as [`write_objects`](ObjectXmlWriter::write_objects), for a caller that finds the
     /// objects one by one: `each` gets a function that writes an object.
     ///
     /// ```

@@ -178,7 +178,7 @@ impl Opening {
 }
 
 impl Opening {
-    /// Makes the store with this name compact in its place. Nobody may have an LMDB environment open, in this
+    /// Makes the store with this name compact in its place. An LMDB environment must not be open elsewhere, in this
     /// process or another one; of an SQLite file, others can read meanwhile. Both need room on the disk for a
     /// copy. See `LmdbBuilder::compact` and `SqliteBuilder::compact` of [`permazen_kv`](crate::kv).
     ///

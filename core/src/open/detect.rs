@@ -11,7 +11,7 @@ use super::kind::StoreKind;
 pub(super) const DATA: &str = "data.mdb";
 
 /// Opens a file for reading; refuses anything else, since opening a named pipe would wait for
-/// somebody to write to it.
+/// a writer.
 pub(super) fn open_file(path: &Path) -> Result<File, OpenError> {
     let failed = |error| OpenError::io(path, error);
     let metadata = std::fs::metadata(path).map_err(failed)?;

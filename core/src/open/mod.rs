@@ -297,7 +297,7 @@ impl OpenStore {
     /// let mut tx = optimistic.begin(&TxOptions::writing())?;
     /// tx.get(b"key")?;
     /// tx.put(b"other", b"")?;
-    /// let mut meanwhile = store.begin(&TxOptions::writing())?; // it waits for nobody
+    /// let mut meanwhile = store.begin(&TxOptions::writing())?; // it does not wait
     /// meanwhile.put(b"key", b"value")?;
     /// meanwhile.commit()?;
     /// assert!(tx.commit().unwrap_err().is_retryable());

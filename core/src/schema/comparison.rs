@@ -438,7 +438,7 @@ impl fmt::Display for FieldEffect {
                 }
             }
             FieldEffect::Converted { from, to } => {
-                write!(f, "reset, from {from} to {to}, unless who migrates converts it")
+                write!(f, "reset, from {from} to {to}, unless the program that migrates converts it")
             }
             FieldEffect::Reset { from, to } => write!(f, "reset, from {from} to {to}"),
         }

@@ -721,13 +721,13 @@ fn comparison_says_what_happens_to_objects() {
     let lines = [
         "object type \"Added\": added",
         "object type \"Person\": changed",
-        "  field \"age\": reset, from int to long, unless who migrates converts it",
+        "  field \"age\": reset, from int to long, unless the program that migrates converts it",
         "  field \"fresh\": added, with its default value",
         "  field \"gone\": removed with its content",
         "  field \"name\": kept; index on name removed",
         "  field \"pet\": kept; references from pet to types other than [Person] are reset",
         "  field \"tags\": reset, from set of String to set of int",
-        "  field \"visits\": reset, from counter to long, unless who migrates converts it",
+        "  field \"visits\": reset, from counter to long, unless the program that migrates converts it",
         "  composite index \"byBoth\": rebuilt",
         "object type \"Removed\": removed; its objects stay as they are, migrating them is refused",
     ];

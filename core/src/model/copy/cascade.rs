@@ -55,7 +55,7 @@ impl<'t> Cascade<'t> {
         self
     }
 
-    /// Takes at most so many steps from the start. With 0, only the start is found. By default there
+    /// Takes at most this many steps from the start. With 0, only the start is found. By default there
     /// is no limit. Objects at the limit are found without a look at them, so they need not exist.
     pub fn limit(mut self, steps: usize) -> Self {
         self.limit = Some(steps);

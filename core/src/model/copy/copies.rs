@@ -59,7 +59,7 @@ impl Copy {
         self
     }
 
-    /// Copies only objects that are at most so many steps away.
+    /// Copies only objects that are at most this many steps away.
     pub fn limit(mut self, steps: usize) -> Self {
         self.limit = Some(steps);
         self

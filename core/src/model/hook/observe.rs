@@ -388,7 +388,7 @@ struct State {
     together: Option<(Arc<Bindings>, Together)>,
 }
 
-/// What is called in a transaction, and who is told after its commit.
+/// What is called in a transaction, and which observers are called after its commit.
 #[derive(Clone)]
 struct Together {
     listeners: Arc<ListenerSet>,
@@ -478,7 +478,7 @@ impl CommittedObserver {
         CommittedObserver { types: types_of::<M>, tell: Arc::new(tell) }
     }
 
-    /// Whom to tell after transactions with these models. Their storage IDs are those of the database as
+    /// The observers to call after transactions with these models. Their storage IDs are those of the database as
     /// it is: a type whose last object was deleted can get another one.
     fn of(&self, models: &Models) -> Result<ToldOfCommits> {
         Ok(ToldOfCommits { types: (self.types)(models)?, tell: Arc::clone(&self.tell) })

@@ -1,4 +1,4 @@
-//! Who refers to an object, by the index of a field with references.
+//! The objects that refer to an object, by the index of a reference field.
 
 use super::open_as::OpenAs;
 use super::partial::complete;

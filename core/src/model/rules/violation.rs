@@ -99,7 +99,7 @@ impl fmt::Display for Violation {
     }
 }
 
-/// What is wrong with the partial index of what must be unique, in words for those who wrote to it.
+/// What is wrong with the partial index of what must be unique, in words for the program that wrote to it.
 fn described_for_unique(error: &Error) -> Option<String> {
     let Error::PartialIndex { index, type_name, missing, schemas, immovable } = error else {
         return None;

@@ -23,8 +23,8 @@ const SUM: usize = 8;
 /// by comparing it with this.
 ///
 /// It can be kept as bytes, for example in a form on a web page, and outlives the program. The bytes
-/// have a check sum, so damage is noticed. They are neither secret nor signed: somebody who makes
-/// bytes of his own can claim that an object had other values when it was loaded. Such values are
+/// have a check sum, so damage is noticed. They are neither secret nor signed: a program that makes
+/// bytes of its own can claim that an object had other values when it was loaded. Such values are
 /// only compared and never written. The difference to a counter is made from them.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Base {
@@ -259,7 +259,7 @@ fn read_bytes(reader: &mut Reader<'_>) -> Result<Vec<u8>, EncodingError> {
 mod tests {
     use super::*;
 
-    /// Bytes that somebody made by hand, with a check sum that matches, are read or refused.
+    /// Bytes made by hand, with a check sum that matches, are read or refused.
     #[test]
     fn bytes_with_a_matching_sum_are_read_or_refused() {
         let definition = [7; 16];

@@ -45,7 +45,7 @@ use crate::schema::{ResolvedField, ResolvedKind, SchemaId};
 /// // Both changes were made, and both were counted.
 /// assert_eq!((&*stored.name, stored.age, stored.visits.0), ("Anna", 30, 3));
 ///
-/// // Whoever changes the same field second gets an error.
+/// // The second one to change the same field gets an error.
 /// theirs.name = "Annie".into();
 /// let error = db.write(|tx| theirs.store(tx)).unwrap_err();
 /// assert!(matches!(error, Error::ChangedSince(_)));

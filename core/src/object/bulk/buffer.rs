@@ -74,7 +74,7 @@ pub(super) struct Buffer {
 }
 
 impl Buffer {
-    /// No records yet in so many lanes.
+    /// This many lanes, without records.
     pub(super) fn new(lanes: usize) -> Self {
         let lanes = (0..lanes).map(|_| Lane::default()).collect();
         Buffer { lanes, records: 0, pairs: 0, bytes: 0 }
@@ -106,7 +106,7 @@ impl Buffer {
         self.pairs
     }
 
-    /// Notes that the records that were added last have so many pairs.
+    /// Notes how many pairs the records have that were added last.
     pub(super) fn note_pairs(&mut self, pairs: u64) {
         self.pairs += pairs;
     }

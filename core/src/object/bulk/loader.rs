@@ -20,7 +20,7 @@ use crate::schema::Schema;
 /// How much memory a load takes, and where its temporary file is.
 #[derive(Debug, Clone)]
 pub(crate) struct Memory {
-    /// About so many bytes of memory.
+    /// The memory that it uses, in bytes; about.
     pub(crate) bytes: usize,
     pub(crate) directory: PathBuf,
 }
@@ -44,7 +44,7 @@ pub(crate) struct Loader {
     pub(super) schema: Arc<Schema>,
     pub(super) lanes: Lanes,
     sorter: Sorter,
-    /// About so many bytes of memory are used.
+    /// Uses about this many bytes of memory.
     memory: usize,
     /// The longest key that the store can hold.
     longest: usize,
@@ -241,7 +241,7 @@ pub(crate) struct Loaded {
     pub(super) schema: Arc<Schema>,
     pub(super) lanes: Lanes,
     pub(super) sorted: Sorted,
-    /// About so many bytes of memory are used.
+    /// Uses about this many bytes of memory.
     pub(super) memory: usize,
     pub(super) progress: LoadProgress,
 }

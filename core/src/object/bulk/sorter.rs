@@ -36,7 +36,7 @@ struct Worker {
 }
 
 impl Sorter {
-    /// Records of so many lanes, which take about so many bytes of memory. The file is in `directory`.
+    /// Records of this many lanes, which take about this many bytes of memory. The file is in `directory`.
     pub(super) fn new(lanes: usize, memory: usize, directory: PathBuf) -> Self {
         let limit = limit(memory);
         let buffer = Buffer::new(lanes);
@@ -63,7 +63,7 @@ impl Sorter {
         if has_room { Ok(()) } else { self.spill() }
     }
 
-    /// Notes that the records that were added last have so many pairs.
+    /// Notes how many pairs the records have that were added last.
     pub(super) fn note_pairs(&mut self, pairs: u64) {
         self.buffer.note_pairs(pairs);
     }
@@ -103,7 +103,7 @@ impl Sorter {
                 runs.add(&buffer)?;
                 let pairs = buffer.pairs();
                 buffer.clear();
-                // Nobody waits for the last one.
+                // No thread waits for the last one.
                 let _ = done.send((buffer, pairs));
             }
             Ok(runs)
@@ -150,7 +150,7 @@ impl Worker {
 pub(super) enum Sorted {
     /// All are in memory.
     Memory(Buffer),
-    /// They are in a file, and so many bytes of it are read ahead.
+    /// They are in a file, of which this many bytes are read ahead.
     Runs(Runs, usize),
 }
 
@@ -190,7 +190,7 @@ mod tests {
     type Key = Vec<u8>;
     type Content = Vec<u8>;
 
-    /// Records in two lanes, sorted within so many bytes of memory.
+    /// Records in two lanes, sorted within this many bytes of memory.
     fn sorted(count: u64, memory: usize) -> (Vec<(Key, Content)>, bool) {
         let mut sorter = Sorter::new(2, memory, std::env::temp_dir());
         let mut state = 1_u64;

@@ -23,7 +23,7 @@ pub(crate) struct UnfinishedLoad {
     options: TxOptions,
     retry: Retry,
     /// What the store has in place of the format version. No other load has the same, so that one which
-    /// was begun after somebody has emptied the store is not taken for this one.
+    /// was begun after the store was emptied is not taken for this one.
     mark: Vec<u8>,
     /// Whether the store may have pairs of this load.
     has_pairs: Cell<bool>,
@@ -158,7 +158,7 @@ fn is_empty(kv: &dyn KvRead) -> permazen_kv::Result<bool> {
 
 fn changed() -> Error {
     let what = "others have changed the database while it was loaded, and another load of it may still be running: load \
-                a new one, which nobody else uses";
+                a new one, which no other program uses";
     Error::invalid_argument(what)
 }
 

@@ -1,6 +1,6 @@
 //! Writing what was loaded, in the order of the keys.
 //!
-//! This takes many transactions, because a store keeps what one has written in memory. So that nobody
+//! This takes many transactions, because a store keeps what one has written in memory. So that no reader
 //! takes a part for the whole, the first one puts [`LOADING`](crate::layout::LOADING) in place of the
 //! format version: such a store is refused, by Permazen for Java too. The last one puts the format
 //! version.
@@ -15,7 +15,7 @@ use super::loader::{LoadProgress, Loaded};
 use super::unfinished::UnfinishedLoad;
 use crate::object::{Error, Result};
 
-/// A transaction has about so many bytes of pairs, or a part of the memory if that is less.
+/// A transaction has about this many bytes of pairs, or a part of the memory if that is less.
 const SLICE: usize = 32 << 20;
 const PART: usize = 4;
 
@@ -120,7 +120,7 @@ impl Loaded {
         })
     }
 
-    /// Sends all pairs in the order of their keys, until nobody receives them.
+    /// Sends all pairs in the order of their keys, until the receiver has gone.
     fn merge(&self, to: &SyncSender<Chunk>) -> io::Result<()> {
         let mut chunk = Chunk::default();
         for (number, lane) in self.lanes.written().iter().enumerate() {
@@ -145,7 +145,7 @@ impl Loaded {
                 }
             }
         }
-        // If nobody receives it, that has another reason.
+        // If the receiver has gone, it has another error, which is returned.
         let _ = to.send(chunk);
         Ok(())
     }

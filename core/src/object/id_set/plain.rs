@@ -104,7 +104,7 @@ impl<'t> Plain<'t> {
     }
 }
 
-/// After so many keys of one object, a seek to after the object is faster than further steps.
+/// After this many keys of one object, a seek to after the object is faster than further steps.
 const KEYS_OF_ONE: u32 = 16;
 
 /// How many distinct IDs follow a prefix in keys. The filter must want one range of them.

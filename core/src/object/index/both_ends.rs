@@ -99,7 +99,7 @@ impl<'t> BothEnds<'t> {
 
     /// Finds the next entry. An error ends the walk.
     ///
-    /// The error is boxed, and so are others below: an error takes much room, and who merges a small
+    /// The error is boxed, and so are others below: an error takes much room, and a caller that merges a small
     /// result with one that has room for an error copies that room for each entry.
     #[inline(never)]
     pub(super) fn find(&mut self, direction: Direction) -> Result<Option<Found>, Box<Error>> {
@@ -149,7 +149,7 @@ impl<'t> BothEnds<'t> {
         }
     }
 
-    /// Checks the entry that was read last in a direction, if nobody did. An error ends the walk.
+    /// Checks the entry that was read last in a direction, unless that was done. An error ends the walk.
     #[cold]
     pub(super) fn check(&mut self, direction: Direction) -> Result<()> {
         let walk = match direction {

@@ -15,12 +15,12 @@ use crate::layout;
 use crate::object::error::Result;
 use crate::object::store::{Keep, LiveScan};
 
-/// Who finds out whether the value of a key ends where its object ID begins.
+/// What finds out whether the value of a key ends where its object ID begins.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum EndOfValue {
     /// The walk.
     Checked,
-    /// The caller, who decodes the value. If he cannot, he calls [`PlainWalk::check`].
+    /// The caller, which decodes the value. If it cannot, it calls [`PlainWalk::check`].
     Trusted,
 }
 
@@ -52,7 +52,7 @@ pub(super) struct KeptEntry {
     value: u64,
 }
 
-/// How many keys the first seek reads for somebody who decodes values. He may want only the first.
+/// How many keys the first seek reads for a caller that decodes values. It may want only the first.
 const FIRST_ROWS: usize = 8;
 
 /// The bits of the offset of a key.
@@ -167,7 +167,7 @@ impl<'t> PlainWalk<'t> {
     ) -> Option<Self> {
         let shape = &selection.shape;
         let id_column = shape.id_column();
-        // An ID at the end can follow any number of values if nobody looks at these.
+        // An ID at the end can follow any number of values if these are not decoded.
         let columns_fit = match end {
             EndOfValue::Checked => true,
             EndOfValue::Trusted => id_column == 1,

@@ -98,7 +98,7 @@ fn damage() -> impl Strategy<Value = Vec<Vec<u8>>> {
 }
 
 proptest! {
-    /// Who decodes values, or wants only IDs, gets the same entries and errors as who lets the walk cut
+    /// A caller that decodes values, or wants only IDs, gets the same entries and errors as one that lets the walk cut
     /// each key.
     #[test]
     fn decoding_finds_what_cutting_finds(

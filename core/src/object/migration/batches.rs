@@ -20,7 +20,7 @@ const LISTED: usize = 1000;
 const PASSES: usize = 16;
 /// Up to how many objects are counted in the beginning.
 const COUNTED: usize = 1_000_000;
-/// How many objects are looked at in one transaction for reading. A long one keeps stores from
+/// How many objects one transaction reads. A long one keeps stores from
 /// reusing space.
 const LOOKED_AT: usize = 10_000;
 /// Up to how many refused objects are remembered.
@@ -253,7 +253,7 @@ impl Run {
             let done = move_batch(batches, options, found.make_contiguous(), &mut self.size)?;
             // A batch without a conflict lets the next one be larger again.
             self.size = self.size.saturating_mul(2).min(options.objects);
-            // This ends even if nothing was looked at.
+            // This ends even if nothing was read.
             found.drain(..done.seen.clamp(1, found.len()));
             self.seen += done.seen as u64;
             self.moved += done.moved;
@@ -343,7 +343,7 @@ struct Next<'p> {
     passed_over: &'p HashSet<ObjId>,
     found: VecDeque<Found>,
     looked_at: usize,
-    /// The last object that was looked at; `None` if there is no more.
+    /// The last object that was read; `None` if there is no more.
     end: Option<Found>,
 }
 

@@ -11,7 +11,7 @@ use crate::object::hook_calls::{Call, HookCalls};
 use crate::object::{Error, Result};
 use crate::schema::{ResolvedType, SchemaBundle};
 
-/// A set of listeners; `None` as long as nobody has asked for one, as in most transactions.
+/// A set of listeners; `None` until one is asked for; most transactions have none.
 type Listeners = RefCell<Option<Arc<ListenerSet>>>;
 
 /// The listeners of a transaction, and the changes that are waiting for delivery.

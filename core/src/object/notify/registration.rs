@@ -106,7 +106,7 @@ impl Transaction {
         self.notifier.change(&self.bundle(), change)
     }
 
-    /// Whether nobody is told of changes: there are no listeners and no hooks.
+    /// Whether no listener and no hook is called for changes.
     pub(crate) fn tells_nobody(&self) -> bool {
         self.notifier.is_idle()
     }

@@ -17,7 +17,7 @@ pub(super) struct Both<'a> {
     pub(super) before: &'a dyn KvRead,
     pub(super) former: &'a SchemaBundle,
     pub(super) now: &'a SchemaBundle,
-    /// If this becomes true, nothing more is looked for.
+    /// If this becomes true, the search ends.
     pub(super) stop: Option<&'a AtomicBool>,
 }
 
@@ -129,7 +129,7 @@ fn bounds(span: KeySpan<'_>) -> (Bound<&[u8]>, Bound<&[u8]>) {
     (Bound::Included(span.min), span.max.map_or(Bound::Unbounded, Bound::Excluded))
 }
 
-/// A written key that was looked at.
+/// A written key that was read.
 fn counted(key: &Vec<u8>) -> &Vec<u8> {
     #[cfg(test)]
     tests::LOOKS.with(|looks| looks.set(looks.get() + 1));
@@ -154,7 +154,7 @@ mod tests {
         pub(super) static LOOKS: Cell<u64> = const { Cell::new(0) };
     }
 
-    /// How many written keys are looked at for this number of changed objects, and for each of
+    /// How many written keys are read for this number of changed objects, and for each of
     /// them.
     fn looks(objects: u32) -> (u64, u64) {
         let year = Field::new("year", Simple::of(ids::INT));

@@ -54,7 +54,7 @@ pub enum DeletionStep {
     },
 }
 
-/// Who is told of the steps of a deletion.
+/// What is called with the steps of a deletion.
 pub(super) type Tell<'t> = &'t mut dyn FnMut(DeletionStep) -> Result<()>;
 
 /// What a deletion has to delete yet.
@@ -65,7 +65,7 @@ pub(super) enum Todo {
     Referrers { field: StorageId, target: ObjId, holders: Vec<ObjId> },
 }
 
-/// What a deletion has to do yet, and who is told of its steps.
+/// What a deletion has to do yet, and what is called with its steps.
 pub(super) struct Cascade<'t> {
     /// The objects that must be deleted with those that are gone.
     pub(super) todo: VecDeque<Todo>,
@@ -75,7 +75,7 @@ pub(super) struct Cascade<'t> {
     pub(super) in_maps: Vec<InMaps>,
     /// The keys of maps that have become null.
     pub(super) null_keys: NullKeys,
-    /// The object that was to be deleted. `None`: several, and all that forbids that is looked for.
+    /// The object that was to be deleted. `None`: several, and everything that forbids it is searched for.
     only: Option<ObjId>,
     /// Deleted objects, each with a field that forbade the deletion, or may have begun to do so since.
     noted: Vec<(ObjId, StorageId)>,

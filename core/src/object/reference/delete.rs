@@ -74,7 +74,7 @@ impl Transaction {
     ///   views of collections.
     ///
     /// On stores that are on this machine and need not detect conflicts, such as LMDB, many referring objects
-    /// are changed or deleted together, if nobody listens to that. Then a referring object that is also deleted
+    /// are changed or deleted together, if no listener watches that. Then a referring object that is also deleted
     /// needs no get. For a reference that is made null, if the field is in no composite index, the object and its
     /// field are found with one seek and a few steps, or by steps alone if they come soon after the ones before.
     /// The entries of all in the index of the field are removed as one range.

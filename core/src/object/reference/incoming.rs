@@ -1,4 +1,4 @@
-//! Who refers to an object: which reference fields can, which objects do, and what they demand when
+//! What refers to an object: which reference fields can, which objects do, and what they demand when
 //! the object is deleted.
 
 use std::ops::ControlFlow;

@@ -15,7 +15,7 @@ use crate::object::store::Store;
 use crate::object::{Result, Transaction};
 use crate::schema::{ResolvedField, ResolvedType};
 
-/// A step over so many pairs that are not wanted costs about as much as a search.
+/// A search costs about as much as stepping over this many pairs that are not wanted.
 const MOST_STEPS: usize = 8;
 
 /// A reference field with an index of its own, in the objects of one type and schema.
@@ -61,7 +61,7 @@ impl Transaction {
         Ok(())
     }
 
-    /// The field in the type of `holder`, if it can become null in many objects at once: nobody is told of it, and
+    /// The field in the type of `holder`, if it can become null in many objects at once: no listener watches it, and
     /// no other index has its value.
     fn place_to_nullify(&self, holder: ObjId, field: StorageId) -> Result<Option<Place>> {
         if !self.store.reads_on_freely() {
@@ -105,7 +105,7 @@ struct Walk<'w> {
     target: ObjId,
     /// How many holders were looked at.
     done: usize,
-    /// Whether the own pair of the next holder was seen, and what is looked for is its field.
+    /// Whether the own pair of the next holder was seen, and the search is for its field.
     in_holder: bool,
     /// The holders that did refer to the target.
     referred: Vec<ObjId>,
@@ -194,7 +194,7 @@ impl Walk<'_> {
 enum Seen {
     /// It belongs to a holder.
     Wanted(Verdict),
-    /// It comes before the pair that is looked for.
+    /// It comes before the pair that is searched for.
     Between,
     /// The own pair of a holder of another type or schema.
     Other,

@@ -17,13 +17,13 @@ use crate::object::whole_object::ObjectData;
 pub(super) const TOGETHER: usize = 1024;
 
 impl Transaction {
-    /// Whether referrers can be read when they are deleted, and not before: until then, nobody can change
+    /// Whether referrers can be read when they are deleted, and not before: until then, nothing can change
     /// what they refer to.
     pub(super) fn deletes_referrers_later(&self) -> bool {
         self.store.reads_on_freely() && self.tells_nobody()
     }
 
-    /// Deletes those of `holders` that refer to `target` through a field, and tells nobody. They have entries
+    /// Deletes those of `holders` that refer to `target` through a field, and calls no listener. They have entries
     /// in its index.
     pub(super) fn delete_referrers(
         &self,

@@ -19,13 +19,13 @@ pub(super) enum AtOnce {
     Removed(ObjectData, Arc<[Incoming]>),
     /// There is none.
     Nothing,
-    /// It can be forbidden, or somebody is told before.
+    /// It can be forbidden, or listeners are called before it.
     No,
 }
 
 impl Transaction {
     /// The fields that may refer to an object, if it can be removed at once: nothing can forbid that, and
-    /// nobody is told before.
+    /// no listener is called before it.
     pub(super) fn incoming_if_at_once(&self, id: ObjId) -> Option<Arc<[Incoming]>> {
         let target_type = id.storage_id();
         if self.notifier.watches_deletion(target_type) || self.store.refuses() {

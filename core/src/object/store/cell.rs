@@ -531,7 +531,7 @@ impl Store {
         match undo {
             Undo::Absent => self.journal.borrow_mut().absent(key),
             Undo::Old(value) => self.journal.borrow_mut().present(key, value),
-            // The only write of the outermost operation: if it fails, nothing was written. Nobody is
+            // The only write of the outermost operation: if it fails, nothing was written. No listener is
             // told of it, so no hook fails after it.
             Undo::Unread if depth == 1 && self.journal.borrow().is_empty() => {}
             Undo::Unread => {

@@ -158,7 +158,7 @@ fn an_undo_that_fails_breaks_the_transaction() {
     assert!(matches!(store.commit(), Err(Error::Broken)));
 }
 
-/// Whoever passes over the error of an operation runs the transaction again all the same.
+/// A closure that passes over the error of an operation runs again all the same.
 #[test]
 fn an_undo_that_fails_for_a_reason_that_passes_says_so() {
     let pairs = BTreeMap::from([(b"a".to_vec(), b"old".to_vec())]);

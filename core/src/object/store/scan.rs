@@ -182,7 +182,7 @@ impl<'s, K: Keep> LiveScan<'s, K> {
         self
     }
 
-    /// Reads so many pairs with the first seek. The scan must not have begun.
+    /// Reads this many pairs with the first seek. The scan must not have begun.
     pub(crate) fn read_at_once(&mut self, pairs: usize) {
         self.batch_size = pairs;
     }
@@ -414,7 +414,7 @@ impl<'s, K: Keep> LiveScan<'s, K> {
             }
             Ok(())
         })?;
-        // Who began with less than the first batch is not given much more than that at once.
+        // A scan that began with less than the first batch is not given much more than that at once.
         let is_small = self.batch_size < K::FIRST_BATCH;
         let largest = if is_small { K::FIRST_BATCH } else { K::LARGEST_BATCH };
         self.batch_size = (self.batch_size * K::GROWTH).min(largest);

@@ -1,4 +1,4 @@
-//! Who decides what objects contain after they have moved to another schema.
+//! What decides the content of objects that have moved to another schema.
 
 use std::fmt;
 
@@ -19,7 +19,7 @@ pub(crate) trait Converter: fmt::Debug + Send + Sync {
 
     /// What an object keeps, together with the old values of the fields that the caller gives, as
     /// readers see them before the move; `None` if it is exactly what the object keeps. Fields that
-    /// nobody watches, and values that cannot be converted, are left as they are kept. Changes
+    /// no listener watches, and values that cannot be converted, are left as they are kept. Changes
     /// nothing.
     ///
     /// # Errors

@@ -110,7 +110,7 @@ impl Transaction {
     /// `objects`. All are created or none.
     ///
     /// This does what [`create_with`](Transaction::create_with) does for one after the other. It is
-    /// faster if nobody listens to the creation or to fields of these objects: then it writes the
+    /// faster if no listener watches the creation or to fields of these objects: then it writes the
     /// pairs of many objects in the order of their keys.
     ///
     /// Cost: one get for each reference that may not dangle, and one put for each stored pair,

@@ -291,7 +291,7 @@ impl Transaction {
     }
 
     /// Whether an object that must move for a change gets its new values at once with the move.
-    /// Then own conversions do not run for values that nobody keeps: what these create would stay.
+    /// Then own conversions do not run for values that are dropped: what these create would stay.
     ///
     /// Without a converter nothing is converted. Objects then move first and get new values after
     /// that, as in Java, so listeners to schema changes see objects with the values they had.
