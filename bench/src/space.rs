@@ -1,4 +1,5 @@
-//! What an object takes in a file, by the order of IDs and the size of transactions, and after packing.
+//! What an object takes in a file, by the order of IDs and the size of transactions, and after
+//! packing.
 
 use std::fs;
 use std::path::Path;
@@ -62,8 +63,8 @@ pub fn measure(dir: &Path, settings: &Settings) -> Space {
     space
 }
 
-/// Creates the people in a new environment, which is then removed. Returns the line, and the bytes of keys and values for an
-/// object.
+/// Creates the people in a new environment, which is then removed. Returns the line, and the bytes
+/// of keys and values for an object.
 fn create(
     dir: &Path,
     people: &[data::Person],

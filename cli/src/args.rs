@@ -31,7 +31,8 @@ pub(crate) struct Args {
     /// Allow changes of the database
     #[arg(long, global = true)]
     pub(crate) write: bool,
-    /// Create DB if it is missing, and allow changes; its name must say what it is, as lmdb:PATH does
+    /// Create DB if it is missing, and allow changes; its name must say what it is, as lmdb:PATH
+    /// does
     #[arg(long)]
     pub(crate) create: bool,
     /// How to show what is found
@@ -71,8 +72,8 @@ pub(crate) struct Args {
     /// has the type]
     #[arg(long, value_name = "SCHEMA")]
     pub(crate) schema: Option<String>,
-    /// Print a shell completion script, the manual page or the JSON schema of what --json prints, and
-    /// nothing else
+    /// Print a shell completion script, the manual page or the JSON schema of what --json prints,
+    /// and nothing else
     #[arg(long, value_name = "WHAT")]
     pub(crate) generate: Option<Generate>,
 }

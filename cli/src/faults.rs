@@ -163,8 +163,8 @@ impl Fault {
     }
 }
 
-/// Runs a command that fails at its N-th operation, for many N or each. `new` is a database in which it runs
-/// without a fault, and `check` looks at the result of each run.
+/// Runs a command that fails at its N-th operation, for many N or each. `new` is a database in
+/// which it runs without a fault, and `check` looks at the result of each run.
 fn at_each_operation(
     words: &[&str],
     faults: &[Fault],
@@ -401,7 +401,8 @@ fn a_migration_moves_whole_batches_and_says_so() {
                     said.strip_suffix(end)?.parse().ok()
                 });
                 let known = known.unwrap_or(0);
-                // What the message says was committed. If the outcome is unknown, it can be one batch more.
+                // What the message says was committed. If the outcome is unknown, it can be one
+                // batch more.
                 let unsure = if failure.exit == Exit::Unknown { 1000 } else { 0 };
                 assert!(
                     (moved - unsure.min(moved)..=moved).contains(&known),
@@ -419,8 +420,8 @@ fn conflict() -> KvError {
     KvError::Conflict(Box::new(permazen::kv::Conflict::ReadWrite(b"k".to_vec().into())))
 }
 
-/// A script with changes prints when it is committed: after a conflict it runs again, and its output is
-/// shown once.
+/// A script with changes prints when it is committed: after a conflict it runs again, and its
+/// output is shown once.
 #[test]
 fn a_script_in_conflict_runs_again_and_prints_once() {
     for (script, printed) in [

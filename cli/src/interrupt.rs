@@ -23,8 +23,8 @@ pub(crate) struct Interrupt {
     stop: Arc<AtomicBool>,
     /// Whether what works has had its effect, so that Ctrl-C comes too late to undo it.
     done: Arc<AtomicBool>,
-    /// Locked while a Ctrl-C is dealt with, so that the program does not end in the middle of a step
-    /// to another state.
+    /// Locked while a Ctrl-C is dealt with, so that the program does not end in the middle of a
+    /// step to another state.
     doing: Arc<Mutex<Doing>>,
 }
 
@@ -52,7 +52,8 @@ impl Interrupt {
         let handler = interrupt.clone();
         ctrlc::set_handler(move || handler.ctrl_c())
             .map_err(|error| Failure::new(format!("Ctrl-C cannot be waited for: {error}")))?;
-        // Without this, a file that is larger than the system allows would end the program without a word.
+        // Without this, a file that is larger than the system allows would end the program without
+        // a word.
         #[cfg(unix)]
         signal_hook::flag::register(signal_hook::consts::SIGXFSZ, Arc::default())?;
         Ok(interrupt)
@@ -96,8 +97,8 @@ impl Interrupt {
         Working(self, before)
     }
 
-    /// Until the end of the result, a person types while nothing works. The terminal says what Ctrl-C
-    /// means; between two lines, it does nothing.
+    /// Until the end of the result, a person types while nothing works. The terminal says what
+    /// Ctrl-C means; between two lines, it does nothing.
     pub(crate) fn at_prompt(&self) -> Working<'_> {
         let before = std::mem::replace(&mut *self.doing(), Doing::Prompt);
         Working(self, before)
@@ -188,8 +189,8 @@ impl Drop for Paging {
     }
 }
 
-/// Ends the program at once. Leaves no temporary file, a keyboard as it was, and an empty line and a visible cursor where a
-/// progress bar was.
+/// Ends the program at once. Leaves no temporary file, a keyboard as it was, and an empty line and
+/// a visible cursor where a progress bar was.
 fn end(exit: Exit) -> ! {
     temporary::remove_all();
     keyboard::restore();

@@ -4,8 +4,8 @@ use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
-/// What reads this file, in words; `None` if its first element is `expected`, or none that the shell
-/// knows.
+/// What reads this file, in words; `None` if its first element is `expected`, or none that the
+/// shell knows.
 pub(crate) fn what_else_reads(path: &Path, expected: &str) -> Option<&'static str> {
     match root(path)?.as_str() {
         root if root == expected => None,

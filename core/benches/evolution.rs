@@ -2,9 +2,9 @@
 //! batches of the same size, on equal environments. And queries while another schema is recorded
 //! that lacks the index, and without such a schema.
 //!
-//! `cargo bench --bench evolution` prints tables of ratios from interleaved rounds. Moves start from
-//! fresh copies. The side that runs first after copying is slower, whichever it is, so the sides take
-//! turns. `PERMAZEN_BENCH_OBJECTS` sets the number of objects (100000).
+//! `cargo bench --bench evolution` prints tables of ratios from interleaved rounds. Moves start
+//! from fresh copies. The side that runs first after copying is slower, whichever it is, so the
+//! sides take turns. `PERMAZEN_BENCH_OBJECTS` sets the number of objects (100000).
 #![allow(missing_docs, unsafe_code, clippy::unwrap_used, clippy::print_stdout)]
 
 mod by_hand;

@@ -303,7 +303,8 @@ fn cases(world: &World) -> Vec<Case<'_>> {
     ]
 }
 
-/// Transactions that do very little, so that their beginning and their end count. They are not flushed.
+/// Transactions that do very little, so that their beginning and their end count. They are not
+/// flushed.
 fn small(world: &World) -> [Case<'_>; 3] {
     let ids = &world.ids[..world.ids.len().min(200)];
     let scores = std::cell::Cell::new(0i64);

@@ -1,5 +1,5 @@
-//! Makes text of a database safe to show: names, values, paths and messages may have characters that
-//! control a terminal.
+//! Makes text of a database safe to show: names, values, paths and messages may have characters
+//! that control a terminal.
 //!
 //! ```
 //! use permazen::__internal::escape::Escaped;
@@ -95,7 +95,8 @@ pub fn path_text(path: &Path) -> String {
     }
     text
 }
-/// Where the first password is in a text with URLs of the form `scheme://user:password@server`. It must not be shown.
+/// Where the first password is in a text with URLs of the form `scheme://user:password@server`. It
+/// must not be shown.
 ///
 /// ```
 /// use permazen::__internal::escape::password_in;

@@ -41,16 +41,17 @@ pub const FORMAT_VERSION_KEY: &[u8] = b"\x00\x00Permazen\x00";
 /// The only format version that exists.
 pub const FORMAT_VERSION: u32 = 1;
 
-/// How the value of [`FORMAT_VERSION_KEY`] starts while a bulk load writes objects: no number, so that no
-/// version of Permazen takes the store for a database. Random bytes follow, by which the load knows that
-/// it is its own.
+/// How the value of [`FORMAT_VERSION_KEY`] starts while a bulk load writes objects: no number, so
+/// that no version of Permazen takes the store for a database. Random bytes follow, by which the
+/// load knows that it is its own.
 pub const LOADING: &[u8] = b"\x00loading";
 
 /// The first key of a repository of the crate permazen-ledger, which is no database of objects.
 pub const LEDGER_KEY: &[u8] = &[0];
 
-/// Whether a value under [`LEDGER_KEY`] says that the store is a repository of the crate permazen-ledger, or a page
-/// of one in a store of its own (docs/src/ledger-format.md#of-the-repository).
+/// Whether a value under [`LEDGER_KEY`] says that the store is a repository of the crate
+/// permazen-ledger, or a page of one in a store of its own
+/// (docs/src/ledger-format.md#of-the-repository).
 pub fn is_ledger(value: &[u8]) -> bool {
     value.starts_with(b"permazen-ledger")
 }
@@ -225,9 +226,9 @@ pub(crate) fn append_content_key(id: ObjId, field: StorageId, rest: &[u8], out: 
     out.extend_from_slice(rest);
 }
 
-/// Takes apart what follows the object ID in a [`content_key`]: the storage ID of the field, and the
-/// rest. `None` if it does not begin with a storage ID in its shortest form: then the key belongs to
-/// no field.
+/// Takes apart what follows the object ID in a [`content_key`]: the storage ID of the field, and
+/// the rest. `None` if it does not begin with a storage ID in its shortest form: then the key
+/// belongs to no field.
 pub fn split_field_key(after_id: &[u8]) -> Option<(StorageId, &[u8])> {
     let mut reader = Reader::new(after_id);
     let field = StorageId::read_from(&mut reader).ok()?;

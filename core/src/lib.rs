@@ -133,8 +133,8 @@ pub mod __private {
     };
 }
 
-/// What the project's own crates use below the public items: keys, tables of schemas, encoded bytes.
-/// Other code must not use it: it changes without notice.
+/// What the project's own crates use below the public items: keys, tables of schemas, encoded
+/// bytes. Other code must not use it: it changes without notice.
 #[doc(hidden)]
 pub mod __internal {
     /// Which keys hold what.

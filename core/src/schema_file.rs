@@ -147,8 +147,8 @@ fn differences(old: &SchemaModel, new: &SchemaModel) -> String {
     lines.join("\n")
 }
 
-/// Adds a line for each difference and its details. A field of another kind, which the differences in
-/// Java's words call removed, is changed.
+/// Adds a line for each difference and its details. A field of another kind, which the differences
+/// in Java's words call removed, is changed.
 fn add_lines(
     differences: &[Difference],
     depth: usize,

@@ -1,5 +1,5 @@
-//! How much of a database each thing takes: pairs and bytes of meta-data, types, fields and indexes,
-//! counted in one scan.
+//! How much of a database each thing takes: pairs and bytes of meta-data, types, fields and
+//! indexes, counted in one scan.
 //!
 //! ```
 //! use std::ops::ControlFlow;
@@ -173,8 +173,8 @@ pub struct Sizes {
     pub indexes: Vec<IndexSizes>,
     /// Pairs that belong to nothing of these.
     pub unknown: Size,
-    /// The largest objects of all types, the largest first, and of equal ones the one with the smaller
-    /// ID. As many as were asked for, or all if there are fewer.
+    /// The largest objects of all types, the largest first, and of equal ones the one with the
+    /// smaller ID. As many as were asked for, or all if there are fewer.
     pub largest_objects: Vec<ObjectSize>,
     /// Whether all pairs were counted. If not, `progress` has stopped it.
     pub complete: bool,
@@ -184,12 +184,13 @@ pub struct Sizes {
 const PAIRS: u64 = 1 << 12;
 const BYTES: u64 = 1 << 20;
 
-/// Counts all pairs, in the order of their keys, and finds the `largest` largest objects. `progress` is called with the size of what was
-/// counted, after each megabyte or each few thousand pairs; if it breaks, the result is that of the
-/// pairs so far.
+/// Counts all pairs, in the order of their keys, and finds the `largest` largest objects.
+/// `progress` is called with the size of what was counted, after each megabyte or each few thousand
+/// pairs; if it breaks, the result is that of the pairs so far.
 ///
 /// Costs one scan, which decodes no values. In memory are only the sums, the key of the largest
-/// pair of each, and the largest objects. `schemas` may lack some: pairs of types and indexes in no schema are unknown.
+/// pair of each, and the largest objects. `schemas` may lack some: pairs of types and indexes in no
+/// schema are unknown.
 ///
 /// # Errors
 /// The errors of the scan.
@@ -231,8 +232,8 @@ pub struct Spaces {
     pub indexes: Vec<Space>,
 }
 
-/// What the types and indexes of `sizes` take in the file of `store`, and how full its pages are. `None` if the store does
-/// not know. Reads the file twice. Others may write meanwhile.
+/// What the types and indexes of `sizes` take in the file of `store`, and how full its pages are.
+/// `None` if the store does not know. Reads the file twice. Others may write meanwhile.
 ///
 /// ```
 /// use std::ops::ControlFlow;
@@ -309,8 +310,8 @@ enum Place {
 struct Counting {
     places: BTreeMap<StorageId, Place>,
     sizes: Sizes,
-    /// The storage ID of the last pair, as bytes, and its place. Most pairs have the same as the one
-    /// before.
+    /// The storage ID of the last pair, as bytes, and its place. Most pairs have the same as the
+    /// one before.
     last: (Vec<u8>, Option<Place>),
     /// The object of the last pair with its pairs so far, and the position of its type.
     object: Option<(ObjectSize, usize)>,

@@ -1,5 +1,6 @@
 //! What a thousand recorded schemas cost a program that opens a transaction. A program of its own:
-//! where a transaction without a version changes schemas, all databases of the process read them again.
+//! where a transaction without a version changes schemas, all databases of the process read them
+//! again.
 #![allow(missing_docs, clippy::unwrap_used, clippy::panic, reason = "tests")]
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -20,8 +21,8 @@ const SCHEMAS: usize = 1000;
 /// type they share.
 const ENTRIES: u64 = 2 * SCHEMAS as u64 + 1;
 
-/// For each test: where a transaction without a version changes schemas, all databases of the process read
-/// their schemas again, which would be counted here.
+/// For each test: where a transaction without a version changes schemas, all databases of the
+/// process read their schemas again, which would be counted here.
 fn alone() -> MutexGuard<'static, ()> {
     static ALONE: Mutex<()> = Mutex::new(());
     ALONE.lock().unwrap_or_else(PoisonError::into_inner)

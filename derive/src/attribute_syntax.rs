@@ -170,8 +170,8 @@ impl Item {
         syn::Error::new_spanned(&self.key, format!("expected {form}"))
     }
 
-    /// The error for an unknown key. It names the one that was meant, if one is near, and lists the keys
-    /// that are known in this place.
+    /// The error for an unknown key. It names the one that was meant, if one is near, and lists the
+    /// keys that are known in this place.
     pub(crate) fn unknown(&self, place: &str, known: &[&str]) -> syn::Error {
         let meant = nearest(&self.key.to_string(), known);
         let meant = meant.map_or(String::new(), |name| format!(" (did you mean `{name}`?)"));

@@ -1,5 +1,5 @@
-//! What becomes of stored objects when their type changes: the rules that the attributes of a model keep, and
-//! their code.
+//! What becomes of stored objects when their type changes: the rules that the attributes of a model
+//! keep, and their code.
 
 use std::collections::HashMap;
 

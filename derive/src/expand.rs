@@ -58,8 +58,8 @@ pub(crate) fn expand(model: &ObjectModel) -> TokenStream {
             #m::object(__from, __id)
         }
     };
-    // If the type of a field is no mix-in, the compiler reports that here too. At the same place it is
-    // the same message, which the compiler shows once.
+    // If the type of a field is no mix-in, the compiler reports that here too. At the same place it
+    // is the same message, which the compiler shows once.
     let live = match model.flattened.first() {
         Some(flattened) => names::everywhere(&live, flattened.ty.span()),
         None => live,

@@ -25,7 +25,8 @@ impl Owner {
             let itself = quote_spanned!(span=> Self);
             return Owner { name, functions: itself.clone(), subject: itself, is_kind: false };
         }
-        // The functions can name the lifetime of the block, and are called for objects of another one.
+        // The functions can name the lifetime of the block, and are called for objects of another
+        // one.
         let (m, any) = (names::located(m, span), with_any_lifetime(ty));
         let functions = quote_spanned!(span=> <#any>);
         let subject = quote_spanned!(span=> <#any as #m::Member<'_>>::Of);

@@ -1,8 +1,8 @@
 //! `#[permazen::hooks]`: a block of functions that are called when objects change.
 //!
-//! The block is one of a model, of a mix-in or of a kind. It stays as it is, without the attributes of
-//! its hooks. Beside it, each hook becomes one declaration, whose closure calls the function. The
-//! compiler checks the arguments there, at the types that the function names.
+//! The block is one of a model, of a mix-in or of a kind. It stays as it is, without the attributes
+//! of its hooks. Beside it, each hook becomes one declaration, whose closure calls the function.
+//! The compiler checks the arguments there, at the types that the function names.
 
 use proc_macro2::{Span, TokenStream};
 use quote::{ToTokens, format_ident, quote, quote_spanned};
@@ -289,7 +289,8 @@ impl Hooks {
         self.declare(function, &constructor, Some(&positions), &call);
     }
 
-    /// `fields(a, mixin.b)`: the constants of fields, `Self::A` and `Self::MIXIN.b`; `PetKind::MIXIN.b` of a kind.
+    /// `fields(a, mixin.b)`: the constants of fields, `Self::A` and `Self::MIXIN.b`;
+    /// `PetKind::MIXIN.b` of a kind.
     fn fields(&self, item: &Item) -> syn::Result<Vec<TokenStream>> {
         type Path = Punctuated<Ident, Token![.]>;
         let list = item.list()?.clone();

@@ -1,11 +1,12 @@
 //! Derive macros of the Permazen object database.
 //!
 //! `#[derive(PermazenObject)]` makes a plain struct an object type. `#[derive(PermazenEnum)]` makes
-//! an enum without fields a field type. `#[derive(PermazenFields)]` makes a struct whose fields models
-//! share, `#[derive(PermazenKind)]` an enum that stands for several models. `#[hooks]` marks functions
-//! that are called at changes of objects. All take the same three steps: they parse the attributes,
-//! check the model as a whole, and generate code. They report all mistakes at once, each at the
-//! token that must change. The generated code uses only public items of the `permazen` crate.
+//! an enum without fields a field type. `#[derive(PermazenFields)]` makes a struct whose fields
+//! models share, `#[derive(PermazenKind)]` an enum that stands for several models. `#[hooks]` marks
+//! functions that are called at changes of objects. All take the same three steps: they parse the
+//! attributes, check the model as a whole, and generate code. They report all mistakes at once,
+//! each at the token that must change. The generated code uses only public items of the `permazen`
+//! crate.
 #![deny(missing_docs)]
 
 mod accessors;
@@ -78,10 +79,10 @@ use object_model::{ObjectModel, Role};
 /// - `default_allow_deleted`, `default_upgrade = "…"`, `accessors = "…"`;
 /// - `removed("…", "…")`, `on_schema_change = path`, see [below](#when-the-struct-changes);
 /// - `validate = path`, see [below](#rules);
-/// - `inverse(albums = Album::ARTIST)`: the handle gets a method `albums()`, which finds the objects
-///   that refer to this one through the field, as `referrers(Album::ARTIST)` does. The field may be
-///   one of the same struct (`Self::PARENT`), a collection, or the keys or values of a map
-///   (`Album::LABELS.key()`), and must refer to this type or to a kind of it;
+/// - `inverse(albums = Album::ARTIST)`: the handle gets a method `albums()`, which finds the
+///   objects that refer to this one through the field, as `referrers(Album::ARTIST)` does. The
+///   field may be one of the same struct (`Self::PARENT`), a collection, or the keys or values of a
+///   map (`Album::LABELS.key()`), and must refer to this type or to a kind of it;
 /// - `hooks` if the struct has a block of [`hooks`];
 /// - `aliases(PersonNote = Note<Person>, …)` on a generic struct: see [below](#generic-structs);
 /// - `crate = "path::to::permazen"`.
@@ -91,13 +92,13 @@ use object_model::{ObjectModel, Role};
 /// - `flatten`: the type of the field is a mix-in ([`PermazenFields`](macro@PermazenFields)), whose
 ///   fields become fields of this model. It is the only attribute there;
 /// - `rename = "…"`, `storage_id = n`, `skip`, `indexed`;
-/// - `accessor = "…"`, for a field that has the name of a method of handles, such as `id` or `load`:
-///   with `accessor = "number"`, the accessors are `number()` and `set_number(…)`. The names of the
-///   constant and of the field in the database stay;
+/// - `accessor = "…"`, for a field that has the name of a method of handles, such as `id` or
+///   `load`: with `accessor = "number"`, the accessors are `number()` and `set_number(…)`. The
+///   names of the constant and of the field in the database stay;
 /// - `unique`, `exclude(…)`, `validate = path`, see [below](#rules);
 /// - `encoding = "urn:…"`; `with = Type`: the field is stored as this type, and converted with
-///   `TryFrom` both ways, an `Option` inside; `with = AsText<T>`: a `T` of another crate is stored as
-///   its text;
+///   `TryFrom` both ways, an `Option` inside; `with = AsText<T>`: a `T` of another crate is stored
+///   as its text;
 /// - `was = "…"`, `default`, `default = value`, `upgrade = "exact" | "lossy" | "reset"`,
 ///   `upgrade_with = path`, see [below](#when-the-struct-changes);
 /// - on references, `inverse_delete = "exception" | "ignore" | "nullify" | "remove" | "delete"`,
@@ -204,9 +205,9 @@ use object_model::{ObjectModel, Role};
 ///
 /// # Generic structs
 ///
-/// A generic struct is an object type by aliases. Each gives types for the parameters of the struct,
-/// and is an object type of its own with the name of the alias, or with that after `as`. The macro
-/// declares the aliases.
+/// A generic struct is an object type by aliases. Each gives types for the parameters of the
+/// struct, and is an object type of its own with the name of the alias, or with that after `as`.
+/// The macro declares the aliases.
 ///
 /// ```
 /// use permazen::{Model, PermazenObject, Ref};
@@ -228,9 +229,9 @@ use object_model::{ObjectModel, Role};
 /// let _ = (PersonNote::ABOUT, OrderNote::ABOUT);
 /// ```
 ///
-/// The types take the place of the parameters also in `#[permazen(…)]`. `name` is not allowed there,
-/// `storage_id` and `accessors` only if there is one alias. With `hooks`, each alias has a block:
-/// `impl PersonNote { … }`.
+/// The types take the place of the parameters also in `#[permazen(…)]`. `name` is not allowed
+/// there, `storage_id` and `accessors` only if there is one alias. With `hooks`, each alias has a
+/// block: `impl PersonNote { … }`.
 ///
 /// # What is generated
 ///
@@ -297,11 +298,11 @@ pub fn derive_permazen_enum(input: TokenStream) -> TokenStream {
 /// }
 /// ```
 ///
-/// The fields have the attributes that they have in a model. On the struct, `#[permazen(...)]` takes
-/// `composite(…)`, `rename_all`, `default_allow_deleted`, `default_upgrade`, `hooks`, `accessors`,
-/// `aliases` and
-/// `crate`, with the same meaning as for [`PermazenObject`](macro@PermazenObject). A mix-in can flatten other
-/// mix-ins. The fields of a model, including the fields of its mix-ins, have different names.
+/// The fields have the attributes that they have in a model. On the struct, `#[permazen(...)]`
+/// takes `composite(…)`, `rename_all`, `default_allow_deleted`, `default_upgrade`, `hooks`,
+/// `accessors`, `aliases` and `crate`, with the same meaning as for
+/// [`PermazenObject`](macro@PermazenObject). A mix-in can flatten other mix-ins. The fields of a
+/// model, including the fields of its mix-ins, have different names.
 ///
 /// What is `unique` in a mix-in is unique among all objects of the models that flatten it.
 ///
@@ -340,10 +341,10 @@ pub fn derive_permazen_fields(input: TokenStream) -> TokenStream {
 /// }
 /// ```
 ///
-/// The macro makes a type without values, `PetKind`, which stands for the kind. A `Ref<PetKind>` is a
-/// reference to an object of one of the models, `walk.pet()?` is a `Pet`, and `tx.all::<PetKind>()`
-/// are all such objects. A variant can also have the enum of another kind, whose models then belong to
-/// this kind too.
+/// The macro makes a type without values, `PetKind`, which stands for the kind. A `Ref<PetKind>` is
+/// a reference to an object of one of the models, `walk.pet()?` is a `Pet`, and
+/// `tx.all::<PetKind>()` are all such objects. A variant can also have the enum of another kind,
+/// whose models then belong to this kind too.
 ///
 /// On the enum, `#[permazen(...)]` takes:
 ///
@@ -353,9 +354,10 @@ pub fn derive_permazen_fields(input: TokenStream) -> TokenStream {
 /// - `kind = "…"`, another name for `PetKind`;
 /// - `crate = "path::to::permazen"`.
 ///
-/// Like `Obj`, the enum gets the methods `id`, `any`, `to_ref`, `tx`, `exists`, `delete`, `referrers`,
-/// `follow`, `cascade`, `copy_to`, `schema_id` and `revalidate`, and implements `Clone`, `Copy`, `Debug`, `PartialEq`, `Eq` and `Hash`. Handles of its members convert to
-/// it with `into()`.
+/// Like `Obj`, the enum gets the methods `id`, `any`, `to_ref`, `tx`, `exists`, `delete`,
+/// `referrers`, `follow`, `cascade`, `copy_to`, `schema_id` and `revalidate`, and implements
+/// `Clone`, `Copy`, `Debug`, `PartialEq`, `Eq` and `Hash`. Handles of its members convert to it
+/// with `into()`.
 #[proc_macro_derive(PermazenKind, attributes(permazen))]
 pub fn derive_permazen_kind(input: TokenStream) -> TokenStream {
     let input = parse_macro_input!(input as DeriveInput);
@@ -421,21 +423,21 @@ pub fn derive_permazen_kind(input: TokenStream) -> TokenStream {
 /// | `#[on_validate(fields(a, b))]` | the same, if one of these fields has changed | none |
 ///
 /// A function can have several of these attributes. There can be any number of hooks for an event;
-/// they are called in the order of the block. A hook returns `Result<(), E>`, where `E` is any error
-/// type that can be boxed. An error undoes the operation of which the hook was told. A field of a
-/// mix-in is named by the field that has the mix-in: `fields(named.name)`.
+/// they are called in the order of the block. A hook returns `Result<(), E>`, where `E` is any
+/// error type that can be boxed. An error undoes the operation of which the hook was told. A field
+/// of a mix-in is named by the field that has the mix-in: `fields(named.name)`.
 ///
 /// `#[on_schema_change] fn name(old: &OldValues<'_>, new: &mut NewValues<'_, '_, Self>) ->
 /// permazen::Result<()>` is called before an object moves to the schema of the struct, as the
 /// function of [`on_schema_change = path`](macro@PermazenObject#when-the-struct-changes).
 ///
-/// A mix-in or kind with `#[permazen(hooks)]` has such a block too, for the objects of all its models.
-/// In that of a mix-in, `this` is a `permazen::model::With<'_, Self>`. In that of a kind, `impl Pet<'_>`,
-/// it is a `Pet<'_>`, and a change is a `&Changed<'_, PetKind, V>`. Neither has `#[on_schema_change]`,
-/// and in a mix-in there is no `path`.
+/// A mix-in or kind with `#[permazen(hooks)]` has such a block too, for the objects of all its
+/// models. In that of a mix-in, `this` is a `permazen::model::With<'_, Self>`. In that of a kind,
+/// `impl Pet<'_>`, it is a `Pet<'_>`, and a change is a `&Changed<'_, PetKind, V>`. Neither has
+/// `#[on_schema_change]`, and in a mix-in there is no `path`.
 ///
-/// Other functions in the block are left as they are. `#[permazen::hooks(crate = "path")]` names the
-/// crate if it is not `::permazen`.
+/// Other functions in the block are left as they are. `#[permazen::hooks(crate = "path")]` names
+/// the crate if it is not `::permazen`.
 #[proc_macro_attribute]
 pub fn hooks(attribute: TokenStream, item: TokenStream) -> TokenStream {
     let block = parse_macro_input!(item as syn::ItemImpl);

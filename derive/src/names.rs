@@ -1,4 +1,5 @@
-//! Names on disk (case rules and the name pattern), names of constants, and paths in generated code.
+//! Names on disk (case rules and the name pattern), names of constants, and paths in generated
+//! code.
 
 use proc_macro2::{Group, Span, TokenStream, TokenTree};
 use quote::ToTokens;

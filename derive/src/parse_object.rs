@@ -360,8 +360,8 @@ fn shape(ty: &Type, items: &[Item], owner: &Ident, errors: &mut Errors) -> Optio
     }
 }
 
-/// The value of a field of type `ty` that is stored as a `target`. An `Option` is converted inside, and
-/// stays an `Option`.
+/// The value of a field of type `ty` that is stored as a `target`. An `Option` is converted inside,
+/// and stays an `Option`.
 fn converted_value(ty: &Type, target: &Type, errors: &mut Errors) -> Option<Box<ValueModel>> {
     let held = types::argument_of(ty, "Option");
     let stored = types::argument_of(target, "Option").filter(|_| held.is_some()).unwrap_or(target);
@@ -382,7 +382,8 @@ fn sub_reference(item: Option<&Item>) -> Option<&Item> {
     found.iter().any(|item| item.is("reference")).then_some(item?)
 }
 
-/// The elements, keys or values of a collection, of type `ty`. Reports an error if `ty` cannot be theirs.
+/// The elements, keys or values of a collection, of type `ty`. Reports an error if `ty` cannot be
+/// theirs.
 fn inner_value(ty: &Type, marked: Option<&Item>, errors: &mut Errors) -> Option<Box<ValueModel>> {
     if let Some(message) = types::refusal_inside(ty) {
         errors.at(ty, message);

@@ -138,8 +138,8 @@ fn members(model: &ObjectModel) -> TokenStream {
     }
 }
 
-/// Whether constants and accessors of a mix-in can be made: no name occurs twice, and each composite index
-/// has a number of fields that there is a type for.
+/// Whether constants and accessors of a mix-in can be made: no name occurs twice, and each
+/// composite index has a number of fields that there is a type for.
 fn has_each_name_once(model: &ObjectModel) -> bool {
     let mut taken = HashSet::new();
     let mut is_new = |kind: &'static str, name: String| taken.insert((kind, name));

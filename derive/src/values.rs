@@ -1,4 +1,5 @@
-//! How generated code names the types of values, and how it reads and writes the fields of a struct.
+//! How generated code names the types of values, and how it reads and writes the fields of a
+//! struct.
 
 use proc_macro2::TokenStream;
 use quote::{format_ident, quote, quote_spanned};
@@ -37,7 +38,8 @@ pub(crate) fn reference(model: &ObjectModel, value: &ValueModel) -> Option<(Iden
 }
 
 /// What converts a field: the function that has a name like `function`, and its type arguments: the
-/// stored type, the type in the struct, and the way. The types are named as [`stored`] names a type.
+/// stored type, the type in the struct, and the way. The types are named as [`stored`] names a
+/// type.
 pub(crate) fn conversion(
     model: &ObjectModel,
     field: &FieldModel,

@@ -1,5 +1,6 @@
-//! The words of names, and what can be a name. The shell, which writes structs for a schema, has the same
-//! rules; it cannot call a macro crate, but one of its tests includes this file and compares.
+//! The words of names, and what can be a name. The shell, which writes structs for a schema, has
+//! the same rules; it cannot call a macro crate, but one of its tests includes this file and
+//! compares.
 
 /// The words of a name in any case style, in lower case. `HTTPServer2` has the words `http`,
 /// `server2`.

@@ -1,5 +1,5 @@
-//! A few objects that refer to each other, as JSON and back: exported from one database, and imported
-//! into another, where they get new IDs.
+//! A few objects that refer to each other, as JSON and back: exported from one database, and
+//! imported into another, where they get new IDs.
 //!
 //! Try it with `cargo run -p permazen-examples --bin graph`.
 #![allow(unreachable_pub, reason = "a test runs it too")]

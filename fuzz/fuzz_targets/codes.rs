@@ -1,5 +1,5 @@
-//! The codes everything else is made of, from bytes and from text: numbers, storage ids, object ids, ids of encodings
-//! and of schema items. Every input is given to all of them.
+//! The codes everything else is made of, from bytes and from text: numbers, storage ids, object
+//! ids, ids of encodings and of schema items. Every input is given to all of them.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

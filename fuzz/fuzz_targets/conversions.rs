@@ -1,4 +1,5 @@
-//! Values of one encoding as values of another: two bytes choose the encodings, the rest is a value of the first.
+//! Values of one encoding as values of another: two bytes choose the encodings, the rest is a value
+//! of the first.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

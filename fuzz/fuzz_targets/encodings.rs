@@ -1,4 +1,5 @@
-//! Every encoding, decoding arbitrary bytes: the first byte chooses the encoding, the rest is input.
+//! Every encoding, decoding arbitrary bytes: the first byte chooses the encoding, the rest is
+//! input.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

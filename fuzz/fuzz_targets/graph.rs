@@ -1,5 +1,5 @@
-//! Objects as JSON: an import happens as a whole or not at all, and what it has made is exported as a
-//! graph that is imported and exported as it is.
+//! Objects as JSON: an import happens as a whole or not at all, and what it has made is exported as
+//! a graph that is imported and exported as it is.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -26,8 +26,8 @@ static KEYS: LazyLock<Vec<Vec<u8>>> = LazyLock::new(|| {
     pairs.map(|pair| pair.expect("pair").0.into_owned()).collect()
 });
 
-/// One thread, so that the same input does the same each time; and made once, since asking how many there may be takes
-/// long.
+/// One thread, so that the same input does the same each time; and made once, since asking how many
+/// there may be takes long.
 static OPTIONS: LazyLock<Options> = LazyLock::new(|| {
     let mut options = Options::default();
     options.threads = NonZeroUsize::MIN;

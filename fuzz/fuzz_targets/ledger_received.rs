@@ -1,8 +1,8 @@
-//! What comes from elsewhere: pieces and commits that are good, damaged or made up. Nothing panics, and whatever a page
-//! has taken, `verify` finds nothing and all that is here can be read.
+//! What comes from elsewhere: pieces and commits that are good, damaged or made up. Nothing panics,
+//! and whatever a page has taken, `verify` finds nothing and all that is here can be read.
 //!
-//! The first byte of the input says whether the page is attached to a remote. The rest is a list of steps: a byte that
-//! says which, then what it needs.
+//! The first byte of the input says whether the page is attached to a remote. The rest is a list of
+//! steps: a byte that says which, then what it needs.
 #![no_main]
 
 use std::sync::{Arc, LazyLock};

@@ -1,5 +1,6 @@
-//! Damage done to the rows of a small repository, with checksums made right or not: whatever is done with it
-//! comes to an end. If bits were only flipped, what is read is an error or what was written.
+//! Damage done to the rows of a small repository, with checksums made right or not: whatever is
+//! done with it comes to an end. If bits were only flipped, what is read is an error or what was
+//! written.
 //!
 //! The input is a list of changes: a byte that says which, then what it needs.
 #![no_main]

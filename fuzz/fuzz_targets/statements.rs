@@ -1,7 +1,9 @@
-//! Statements on a small database with two schemas and objects in both: checked, planned, run, and undone if they fail.
-//! What they read stays in proportion to their length, and the checker finds nothing after any edits.
+//! Statements on a small database with two schemas and objects in both: checked, planned, run, and
+//! undone if they fail. What they read stays in proportion to their length, and the checker finds
+//! nothing after any edits.
 //!
-//! If the first byte is odd, each other byte stands for a word, so that most statements mean something.
+//! If the first byte is odd, each other byte stands for a word, so that most statements mean
+//! something.
 #![no_main]
 
 use std::num::NonZeroUsize;
@@ -200,7 +202,8 @@ fuzz_target!(|input: &[u8]| {
         _ => String::from_utf8_lossy(bytes).into_owned(),
     };
     let Ok(statements) = parse_script(&text) else { return };
-    // A column shows the object at the end of each way, and each of these hops triples their number.
+    // A column shows the object at the end of each way, and each of these hops triples their
+    // number.
     if text.contains("columns") && text.matches("friends").count() > 5 {
         return;
     }

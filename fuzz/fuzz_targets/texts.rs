@@ -14,7 +14,8 @@ fuzz_target!(|input: &[u8]| {
     if check_written(encoding, &value).is_none() {
         return;
     }
-    // Dates and years that Java prints without era or with a wrong sign read back as others, or not at all.
+    // Dates and years that Java prints without era or with a wrong sign read back as others, or not
+    // at all.
     if let Ok(again) = encoding.from_text(&printed)
         && !["Date", "Date[]", "Year"].contains(&&*encoding.name())
     {

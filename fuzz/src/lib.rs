@@ -7,8 +7,8 @@ use std::sync::{Arc, LazyLock};
 use permazen::encoding::{Encoding, EncodingId, EncodingRegistry, Value};
 use permazen::__internal::encoding::{EnumArrayEncoding, EnumEncoding, NullSafe, ObjIdEncoding, ReferenceEncoding, StringEncoding, TupleEncoding, TypedEncoding, UnknownEncoding, UnsignedIntEncoding};
 
-/// Encodings of every kind: the built-in ones, arrays, and those that schemas and the layers above build. Inputs name
-/// them by position, so new ones go to the end.
+/// Encodings of every kind: the built-in ones, arrays, and those that schemas and the layers above
+/// build. Inputs name them by position, so new ones go to the end.
 pub static ENCODINGS: LazyLock<Vec<Arc<dyn Encoding>>> = LazyLock::new(|| {
     let registry = EncodingRegistry::new();
     let mut encodings: Vec<Arc<dyn Encoding>> =
@@ -59,8 +59,8 @@ pub fn chosen(choice: u8) -> &'static dyn Encoding {
     &*ENCODINGS[usize::from(choice) % ENCODINGS.len()]
 }
 
-/// Whether a value is a time in a region, or has one among its parts. Such a time may be stored with an offset that an
-/// older edition of the region's rules gave it.
+/// Whether a value is a time in a region, or has one among its parts. Such a time may be stored
+/// with an offset that an older edition of the region's rules gave it.
 pub fn is_in_region(value: &Value) -> bool {
     match value {
         Value::ZonedDateTime(time) => time.zone().region().is_some(),
@@ -69,8 +69,8 @@ pub fn is_in_region(value: &Value) -> bool {
     }
 }
 
-/// Checks that a value that can be written is read back, from bytes its encoding calls its own. A few values can be
-/// read but not written, all of them zero with a negative scale or the like.
+/// Checks that a value that can be written is read back, from bytes its encoding calls its own. A
+/// few values can be read but not written, all of them zero with a negative scale or the like.
 pub fn check_written(encoding: &dyn Encoding, value: &Value) -> Option<Vec<u8>> {
     let mut written = b"before".to_vec();
     if encoding.encode(value, &mut written).is_err() {

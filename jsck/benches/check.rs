@@ -1,7 +1,7 @@
 //! A whole check of a healthy database beside a plain scan of the same store, in one run.
 //!
-//! `cargo bench -p permazen-jsck` prints both and their ratio, with all threads and with one, medians of interleaved rounds.
-//! `PERMAZEN_BENCH_OBJECTS` sets the number of objects (100000).
+//! `cargo bench -p permazen-jsck` prints both and their ratio, with all threads and with one,
+//! medians of interleaved rounds. `PERMAZEN_BENCH_OBJECTS` sets the number of objects (100000).
 #![allow(missing_docs, clippy::panic, clippy::unwrap_used, clippy::print_stdout)]
 
 mod people;

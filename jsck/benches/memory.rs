@@ -1,10 +1,11 @@
-//! How much memory `jsck` takes for a large database, healthy, with an index removed, and to repair it.
+//! How much memory `jsck` takes for a large database, healthy, with an index removed, and to repair
+//! it.
 //!
-//! `cargo bench -p permazen-jsck --bench memory` makes an LMDB environment of a million objects (ten
-//! million pairs; `PERMAZEN_BENCH_OBJECTS` sets the number of objects) in a temporary directory, runs
-//! the program on it and prints the peaks of what Linux says about the process. `RssAnon` is the
-//! memory it takes for itself; `VmHWM` also counts pages of the file mapped into it, which the system
-//! takes back whenever it needs memory.
+//! `cargo bench -p permazen-jsck --bench memory` makes an LMDB environment of a million objects
+//! (ten million pairs; `PERMAZEN_BENCH_OBJECTS` sets the number of objects) in a temporary
+//! directory, runs the program on it and prints the peaks of what Linux says about the process.
+//! `RssAnon` is the memory it takes for itself; `VmHWM` also counts pages of the file mapped into
+//! it, which the system takes back whenever it needs memory.
 #![allow(missing_docs, clippy::panic, clippy::unwrap_used, clippy::print_stdout)]
 
 mod people;

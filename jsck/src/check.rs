@@ -36,9 +36,10 @@ const WORTH_THREADS: u64 = 50_000;
 
 /// Checks a database without changing it, and passes every finding to `sink`.
 ///
-/// `kv` must be a consistent view: a transaction or a snapshot. A check costs a scan of the objects and one of the
-/// indexes, and before that a scan of the objects of each type to which references must not dangle. Where the indexes are damaged, it costs another scan of both,
-/// and a sort of the entries near the damage. To read with several threads, use [`check_database`].
+/// `kv` must be a consistent view: a transaction or a snapshot. A check costs a scan of the objects
+/// and one of the indexes, and before that a scan of the objects of each type to which references
+/// must not dangle. Where the indexes are damaged, it costs another scan of both, and a sort of the
+/// entries near the damage. To read with several threads, use [`check_database`].
 ///
 /// # Errors
 /// If the store fails, or an option is impossible. Damage is a finding, not an error.
@@ -60,8 +61,8 @@ pub fn check_with(
 }
 
 /// Checks the committed state of a database without changing it, as [`check_with`] does. It reads
-/// with several threads if the store has transactions that read the same state at the same time. The
-/// findings and their order do not depend on the number of threads.
+/// with several threads if the store has transactions that read the same state at the same time.
+/// The findings and their order do not depend on the number of threads.
 ///
 /// # Errors
 /// The errors of [`check`].

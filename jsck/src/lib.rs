@@ -88,8 +88,8 @@ pub struct Options {
     pub stop: Option<Arc<AtomicBool>>,
 }
 
-/// How many threads a check uses at most, unless the caller asks for more. With more, the store is the
-/// bottleneck.
+/// How many threads a check uses at most, unless the caller asks for more. With more, the store is
+/// the bottleneck.
 const MOST_THREADS: NonZeroUsize = match NonZeroUsize::new(8) {
     Some(most) => most,
     None => NonZeroUsize::MIN,

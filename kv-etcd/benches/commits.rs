@@ -1,5 +1,5 @@
-//! How many transactions an etcd cluster commits: `cargo bench -p permazen-kv-etcd --bench commits`, with the number of
-//! members as an argument.
+//! How many transactions an etcd cluster commits:
+//! `cargo bench -p permazen-kv-etcd --bench commits`, with the number of members as an argument.
 #![allow(clippy::unwrap_used, clippy::print_stdout)]
 
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -1,5 +1,7 @@
-//! How long one request to a cluster of one member takes, over its gateway for HTTP: `cargo bench -p permazen-kv-etcd --bench
-//! requests`. `PERMAZEN_ETCD_GRPC` names the program of `tests/servers/etcd-3.7/grpc`, which asks the same member over gRPC.
+//! How long one request to a cluster of one member takes, over its gateway for HTTP: `cargo bench
+//! -p permazen-kv-etcd --bench
+//! requests`. `PERMAZEN_ETCD_GRPC` names the program of `tests/servers/etcd-3.7/grpc`, which asks
+//! the same member over gRPC.
 #![allow(clippy::unwrap_used, clippy::print_stdout)]
 
 use std::process::Command;

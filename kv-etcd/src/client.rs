@@ -28,7 +28,8 @@ const IDLE: usize = 16;
 /// twice as much time.
 const ATTEMPT: Duration = Duration::from_secs(4);
 
-/// No attempt gets less time than this, or than the store may wait. It can take a connection, encryption and a password.
+/// No attempt gets less time than this, or than the store may wait. It can take a connection,
+/// encryption and a password.
 const SHORTEST_ATTEMPT: Duration = Duration::from_secs(1);
 
 /// A member reads at least this many bytes in a second, also when it refuses a request for its
@@ -330,7 +331,8 @@ impl Client {
         }
     }
 
-    /// Asks members in turn, again and again, until one answers or the time is over. Only for what can be asked twice.
+    /// Asks members in turn, again and again, until one answers or the time is over. Only for what
+    /// can be asked twice.
     pub(crate) fn ask<T: DeserializeOwned>(
         &self,
         path: &str,

@@ -227,8 +227,8 @@ impl Failure {
 mod tests {
     use super::*;
 
-    /// Each error of etcd: its code and words, the kind that it becomes, a word of what to do, whether nothing was done,
-    /// and whether it may pass.
+    /// Each error of etcd: its code and words, the kind that it becomes, a word of what to do,
+    /// whether nothing was done, and whether it may pass.
     const ERRORS: [(i64, &str, &str, &str, bool, bool); 15] = [
         (3, "etcdserver: duplicate key given in txn request", "store", "", true, false),
         (3, "etcdserver: user name is empty", "open", "name one in the URL", true, false),

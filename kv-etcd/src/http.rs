@@ -1,7 +1,9 @@
-//! Requests over HTTP/1.1: one connection, on which a question can be sent before its answer is awaited.
+//! Requests over HTTP/1.1: one connection, on which a question can be sent before its answer is
+//! awaited.
 //!
-//! The crate `etcd-client` speaks gRPC instead. It needs the program `protoc` where it is built, and an asynchronous
-//! runtime where it runs. HTTP clients of the ecosystem do not send a question before the last answer has come.
+//! The crate `etcd-client` speaks gRPC instead. It needs the program `protoc` where it is built,
+//! and an asynchronous runtime where it runs. HTTP clients of the ecosystem do not send a question
+//! before the last answer has come.
 
 use std::io::{self, Read, Write};
 use std::net::{Shutdown, TcpStream};

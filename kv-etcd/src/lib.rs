@@ -1,4 +1,5 @@
-//! Permazen on etcd: serializable transactions on a cluster that replicates, for small data that must survive machines.
+//! Permazen on etcd: serializable transactions on a cluster that replicates, for small data that
+//! must survive machines.
 //!
 //! ```no_run
 //! use permazen_kv::{KvDatabaseExt, KvWrite};
@@ -9,8 +10,9 @@
 //! # Ok::<(), permazen_kv::KvError>(())
 //! ```
 //!
-//! A transaction reads at one revision of the cluster, which its first read fixes. It commits with one transaction of
-//! etcd, which compares that nothing of what was read has changed since then. Each needs one round trip.
+//! A transaction reads at one revision of the cluster, which its first read fixes. It commits with
+//! one transaction of etcd, which compares that nothing of what was read has changed since then.
+//! Each needs one round trip.
 //!
 //! All of it works on plain threads, and blocks; from async code, call it in a thread that may
 //! block (`spawn_blocking` of tokio). The members are asked over HTTP, through the gateway that
@@ -22,22 +24,25 @@
 //!
 //! A transaction that is too large is refused with [`TooLarge`], and never made in parts:
 //!
-//! - A server takes 128 operations in one transaction unless it is started with `--max-txn-ops`. Each key that is put or
-//!   removed is one, and one more is the token of the commit.
+//! - A server takes 128 operations in one transaction unless it is started with `--max-txn-ops`.
+//!   Each key that is put or removed is one, and one more is the token of the commit.
 //! - It takes 1.5 MiB in one transaction unless it is started with `--max-request-bytes`.
-//! - While etcd compares what was read, it does nothing else, so a transaction that writes may have read only 100,000
-//!   pairs: see [`EtcdBuilder::most_checked`]. One that only reads has no limit.
-//! - If more ranges were read than operations are allowed, some are compared as one that contains them. Then a transaction
-//!   can be retried because of a change between them. `max_txn_ops=` in the URL says what the servers allow.
+//! - While etcd compares what was read, it does nothing else, so a transaction that writes may have
+//!   read only 100,000 pairs: see [`EtcdBuilder::most_checked`]. One that only reads has no limit.
+//! - If more ranges were read than operations are allowed, some are compared as one that contains
+//!   them. Then a transaction can be retried because of a change between them. `max_txn_ops=` in
+//!   the URL says what the servers allow.
 //! - To find the last pairs of a range, etcd reads all of it.
-//! - A range is read at a revision. If etcd compacts that revision meanwhile, the transaction is retried.
+//! - A range is read at a revision. If etcd compacts that revision meanwhile, the transaction is
+//!   retried.
 //!
 //! # What is stored
 //!
-//! The keys of a store begin with its prefix and a colon; nothing else may use them. `d` and the key has the value, after a
-//! byte that is 1. A key that is removed gets the single byte 0: a tombstone. (When etcd compares a range, it does not
-//! notice that a key was deleted.) `t` has a token of each commit, and `h` the horizon. Tombstones and tokens before the
-//! horizon are removed now and then, after commits, and by [`EtcdStore::sweep`]. A transaction that began before the
+//! The keys of a store begin with its prefix and a colon; nothing else may use them. `d` and the
+//! key has the value, after a byte that is 1. A key that is removed gets the single byte 0: a
+//! tombstone. (When etcd compares a range, it does not notice that a key was deleted.) `t` has a
+//! token of each commit, and `h` the horizon. Tombstones and tokens before the horizon are removed
+//! now and then, after commits, and by [`EtcdStore::sweep`]. A transaction that began before the
 //! horizon and writes is retried. No clock decides anything.
 //!
 //! # Lost connections
@@ -50,9 +55,9 @@
 //!
 //! # What can be in a URL
 //!
-//! `etcd://USER:PASSWORD@HOST:PORT,HOST2,HOST3/PREFIX?tls=on`. All parts can be left out. The port is 2379, the prefix
-//! `permazen`. The password can also come from `ETCD_PASSWORD`. Several hosts are members of one cluster, which are asked
-//! in turn if one does not answer.
+//! `etcd://USER:PASSWORD@HOST:PORT,HOST2,HOST3/PREFIX?tls=on`. All parts can be left out. The port
+//! is 2379, the prefix `permazen`. The password can also come from `ETCD_PASSWORD`. Several hosts
+//! are members of one cluster, which are asked in turn if one does not answer.
 //!
 //! Connections to other machines are encrypted, and the certificate and name of the server are
 //! verified, unless `tls=off` or `tls=unverified` says otherwise. `cacert=FILE` names the

@@ -15,7 +15,8 @@ use crate::layout::value_of;
 use crate::shared::Shared;
 use crate::wire::{Done, Op, Range, RangeResponse, Txn};
 
-/// The keys that were read are forgotten when they take more bytes than this. Then they may be read again.
+/// The keys that were read are forgotten when they take more bytes than this. Then they may be read
+/// again.
 const MOST_SEEN: usize = 32 << 20;
 
 /// The memory of a key besides its bytes.
@@ -139,7 +140,8 @@ impl Reading {
         range
     }
 
-    /// How many pairs to ask for. etcd counts pairs and not bytes, so the pairs that came before tell how long they are.
+    /// How many pairs to ask for. etcd counts pairs and not bytes, so the pairs that came before
+    /// tell how long they are.
     fn limit(&self, read: &RangeRead) -> usize {
         let average = self.bytes / self.pairs.max(1);
         match (2 * read.bytes).checked_div(average) {
@@ -354,7 +356,8 @@ impl Reading {
     }
 }
 
-/// The part of a range up to the last key that has come, and the rest of it. Without such a key, all of it has come.
+/// The part of a range up to the last key that has come, and the rest of it. Without such a key,
+/// all of it has come.
 fn split(read: &RangeRead, last: Option<Bytes>) -> (RangeRead, RangeRead) {
     let (mut covered, mut after) = (read.clone(), read.clone());
     match (last, read.direction) {

@@ -57,8 +57,8 @@ impl Default for EtcdBuilder {
 }
 
 impl EtcdBuilder {
-    /// How long to wait for a member that answers, if the options of a transaction do not say; 30 seconds unless set,
-    /// which is longer than an election of a leader takes.
+    /// How long to wait for a member that answers, if the options of a transaction do not say; 30
+    /// seconds unless set, which is longer than an election of a leader takes.
     #[must_use]
     pub fn wait(mut self, wait: Duration) -> Self {
         self.wait = wait.min(LONGEST_WAIT);
@@ -72,9 +72,9 @@ impl EtcdBuilder {
         self
     }
 
-    /// How many pairs a transaction that writes may have read; 100,000 unless set. When it commits, etcd compares each of
-    /// them, and no member does anything else meanwhile. A transaction with more gets an error
-    /// ([`TooLarge`](crate::TooLarge)).
+    /// How many pairs a transaction that writes may have read; 100,000 unless set. When it commits,
+    /// etcd compares each of them, and no member does anything else meanwhile. A transaction with
+    /// more gets an error ([`TooLarge`](crate::TooLarge)).
     ///
     /// ```no_run
     /// use permazen_kv_etcd::EtcdStore;
@@ -107,9 +107,9 @@ impl EtcdBuilder {
     /// Opens the store that a URL names.
     ///
     /// # Errors
-    /// [`KvError::InvalidArgument`] if the URL is wrong; [`KvError::Open`] if the cluster refuses the user, or if there
-    /// is no host of any name in the URL; [`KvError::NoStore`] if there is no store and none may be begun; retryable if no
-    /// member answers in time.
+    /// [`KvError::InvalidArgument`] if the URL is wrong; [`KvError::Open`] if the cluster refuses
+    /// the user, or if there is no host of any name in the URL; [`KvError::NoStore`] if there is no
+    /// store and none may be begun; retryable if no member answers in time.
     pub fn open(self, url: &str) -> Result<EtcdStore> {
         let client = Client::new(Address::parse(url)?, self.wait)?;
         let layout = Layout::new(&client.address.prefix);

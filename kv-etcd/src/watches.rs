@@ -76,7 +76,8 @@ impl Puts {
         Ok((stream, closer))
     }
 
-    /// The next message. If none comes for long, the member is asked whether it is still part of the cluster.
+    /// The next message. If none comes for long, the member is asked whether it is still part of
+    /// the cluster.
     fn next(&self, stream: &mut Stream) -> Tried<Heard> {
         match stream.next(Instant::now() + QUIET) {
             Ok(Events { events, .. }) => {

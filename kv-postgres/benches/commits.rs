@@ -1,5 +1,6 @@
-//! What watches cost, and which share of transactions runs again by the settings of predicate locks, on a PostgreSQL
-//! server of the loopback device: `cargo bench -p permazen-kv-postgres --bench commits`.
+//! What watches cost, and which share of transactions runs again by the settings of predicate
+//! locks, on a PostgreSQL server of the loopback device:
+//! `cargo bench -p permazen-kv-postgres --bench commits`.
 #![allow(clippy::unwrap_used, clippy::print_stdout)]
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};

@@ -34,7 +34,8 @@ pub(crate) struct Address {
     pub(crate) watches: bool,
     /// Whether to look at the settings of the server that lose commits or make it slow.
     pub(crate) warnings: bool,
-    /// Whether a pooler may give each transaction another connection, so that a connection keeps nothing.
+    /// Whether a pooler may give each transaction another connection, so that a connection keeps
+    /// nothing.
     pub(crate) pooled: bool,
     /// The schema of the tables; `None` if the server looks for them.
     pub(crate) schema: Option<String>,
@@ -59,8 +60,8 @@ impl fmt::Debug for Address {
     }
 }
 
-/// Without the password; of the parameters, it has the schema if there is one, and the name of the table if that is
-/// another one.
+/// Without the password; of the parameters, it has the schema if there is one, and the name of the
+/// table if that is another one.
 impl fmt::Display for Address {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let hosts: Vec<String> = self.hosts.iter().map(Host::to_string).collect();
@@ -85,7 +86,8 @@ impl Address {
         Self::read(url, &[], |_| None)
     }
 
-    /// Does the same. What the URL does not say, `settings` say, which are parameters too, and then the environment.
+    /// Does the same. What the URL does not say, `settings` say, which are parameters too, and then
+    /// the environment.
     ///
     /// # Errors
     /// [`KvError::InvalidArgument`], which never shows a password.
@@ -350,7 +352,8 @@ mod tests {
         let ports = |name: &str| match name {
             "PGHOST" => Some("a,b".into()),
             "PGPORT" => Some("6".into()),
-            // What is empty is not there, and a wish for less encryption than there is does nothing.
+            // What is empty is not there, and a wish for less encryption than there is does
+            // nothing.
             "PGAPPNAME" => Some(OsString::new()),
             "PGSSLMODE" => Some("prefer".into()),
             _ => None,

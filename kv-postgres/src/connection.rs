@@ -55,7 +55,8 @@ const SHORTEST: Duration = Duration::from_millis(1);
 /// A statement that each connection prepares when it is first used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Statement<'s> {
-    /// A name that no other statement of the same table has. One without a name is prepared each time.
+    /// A name that no other statement of the same table has. One without a name is prepared each
+    /// time.
     pub(crate) name: &'s str,
     pub(crate) sql: &'s str,
 }
@@ -162,11 +163,11 @@ pub(crate) struct Connection {
     output: BytesMut,
     /// The statements that are prepared, and what the server calls them.
     prepared: HashMap<String, String>,
-    /// Whether statements are prepared under names. A pooler may send the next transaction to another server process,
-    /// which has prepared others.
+    /// Whether statements are prepared under names. A pooler may send the next transaction to
+    /// another server process, which has prepared others.
     keeps_statements: bool,
-    /// How many statements were sent since the last end of a batch, and of each batch that was sent and not
-    /// answered.
+    /// How many statements were sent since the last end of a batch, and of each batch that was sent
+    /// and not answered.
     in_batch: usize,
     batches: VecDeque<(usize, Request)>,
     /// How long to wait for an answer.
@@ -342,7 +343,8 @@ impl Connection {
     /// Adds a statement to the batch.
     ///
     /// # Errors
-    /// If a parameter is too long. Half of a message is in the batch then, so the connection is broken.
+    /// If a parameter is too long. Half of a message is in the batch then, so the connection is
+    /// broken.
     pub(crate) fn add(
         &mut self,
         statement: Statement<'_>,
@@ -419,7 +421,8 @@ impl Connection {
         // Until when the next row, or the end of a statement, must come.
         let (mut until, mut bytes) = (None, 0);
         loop {
-            // Many messages come at once. To look at the clock would take as long as to take one of them.
+            // Many messages come at once. To look at the clock would take as long as to take one of
+            // them.
             let message = match self.received()? {
                 Some(message) => message,
                 None => {
@@ -476,7 +479,8 @@ impl Connection {
         }
     }
 
-    /// The next notification of what this connection listens to. `None` if none comes within this time.
+    /// The next notification of what this connection listens to. `None` if none comes within this
+    /// time.
     pub(crate) fn notification(&mut self, patience: Duration) -> Result<Option<String>, Failure> {
         let until = Instant::now() + patience;
         loop {
@@ -577,8 +581,8 @@ impl Connection {
         }
     }
 
-    /// Lets reads wait for this time, or for more than half of it: most of them are told nothing new then, which saves a
-    /// call of the system.
+    /// Lets reads wait for this time, or for more than half of it: most of them are told nothing
+    /// new then, which saves a call of the system.
     fn be_patient(&mut self, left: Duration) -> io::Result<()> {
         if self.patience > left || self.patience <= left / 2 {
             // The next time there is a little less left.

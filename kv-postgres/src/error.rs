@@ -49,7 +49,8 @@ impl ServerError {
         self.ends_connection() || self.is_standby()
     }
 
-    /// The same as an error of the store, with what to do about it. Errors that are retryable say so themselves.
+    /// The same as an error of the store, with what to do about it. Errors that are retryable say
+    /// so themselves.
     fn to_kv(&self, what: &str, place: &Path) -> KvError {
         let class = self.code.get(..2).unwrap_or_default();
         let said = |hint: &str| match hint {
@@ -180,8 +181,8 @@ impl Failure {
         }
     }
 
-    /// The same while the user logs in. A certificate that the server refuses, or does not get, does not become another
-    /// one when it is sent again.
+    /// The same while the user logs in. A certificate that the server refuses, or does not get,
+    /// does not become another one when it is sent again.
     pub(crate) fn of_certificate(self, own: Option<&OwnCertificate>) -> Self {
         match (self, own) {
             (Failure::Lost(error), own) if error.kind() == io::ErrorKind::PermissionDenied => {

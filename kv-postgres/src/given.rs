@@ -157,7 +157,8 @@ impl Given {
 /// The port that hosts without one of their own have, and where it is said.
 type Port = (&'static str, String);
 
-/// A host as the URL names it. No error shows what comes after a colon, for it can be a password in a URL without an `@`.
+/// A host as the URL names it. No error shows what comes after a colon, for it can be a password in
+/// a URL without an `@`.
 fn of_url(text: &str, default: &Result<Port, String>) -> Result<Host, String> {
     if text.parse::<Ipv6Addr>().is_ok() {
         return Err(format!("the host {text} is written in brackets, as [{text}]"));

@@ -12,9 +12,9 @@
 //! The table is the one that Permazen for Java has on SQL databases: `kv_key` and `kv_value`, both
 //! `BYTEA`. All programs that write to it must use serializable transactions.
 //!
-//! A store has up to 16 connections. Each transaction takes one with its first question, and gives it back at its end.
-//! All of it works on plain threads, and blocks; from async code, call it in a thread that may block
-//! (`spawn_blocking` of tokio).
+//! A store has up to 16 connections. Each transaction takes one with its first question, and gives
+//! it back at its end. All of it works on plain threads, and blocks; from async code, call it in a
+//! thread that may block (`spawn_blocking` of tokio).
 //!
 //! # Lost connections
 //!
@@ -26,15 +26,16 @@
 //!
 //! # What can be in a URL
 //!
-//! `postgres://USER:PASSWORD@HOST:PORT,HOST2/DATABASE?table=KV&sslmode=disable`. All parts can be left out. The password
-//! can also come from `PGPASSWORD` or from `~/.pgpass`. Several hosts are tried in turn. `host=/run/postgresql` names
-//! the directory of a socket.
+//! `postgres://USER:PASSWORD@HOST:PORT,HOST2/DATABASE?table=KV&sslmode=disable`. All parts can be
+//! left out. The password can also come from `PGPASSWORD` or from `~/.pgpass`. Several hosts are
+//! tried in turn. `host=/run/postgresql` names the directory of a socket.
 //!
-//! Connections to other machines are encrypted, and the certificate and name of the server are verified; see
-//! `sslmode` and `sslrootcert` on the guide's page about servers.
+//! Connections to other machines are encrypted, and the certificate and name of the server are
+//! verified; see `sslmode` and `sslrootcert` on the guide's page about servers.
 //!
-//! `deferrable=on`, `watches=on` and `dialect=portable` are what [`PostgresBuilder`] has under the same names. The guide's
-//! page about servers has all parameters, and the variables of the environment that stand for them.
+//! `deferrable=on`, `watches=on` and `dialect=portable` are what [`PostgresBuilder`] has under the
+//! same names. The guide's page about servers has all parameters, and the variables of the
+//! environment that stand for them.
 #![deny(missing_docs)]
 
 mod address;

@@ -2,8 +2,9 @@
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-/// The name of a statement, made of its text. Where several stores take turns with one server process, as they do at
-/// a pooler, a name stands for the same text, and so for the same table, in all of them.
+/// The name of a statement, made of its text. Where several stores take turns with one server
+/// process, as they do at a pooler, a name stands for the same text, and so for the same table, in
+/// all of them.
 pub(crate) fn of(name: &str, sql: &str) -> String {
     // The server compares the first 63 bytes.
     format!("{name} {:016x}{:016x}", number(0, sql), number(1, sql))

@@ -8,7 +8,8 @@ use permazen_kv::Result;
 use crate::address::{Address, USER};
 use crate::store::{PostgresBuilder, PostgresStore};
 
-/// A setting: its part of the URL, what the program does for the same, the variable, and what comes of each of them.
+/// A setting: its part of the URL, what the program does for the same, the variable, and what comes
+/// of each of them.
 struct Case {
     url: &'static str,
     program: fn(PostgresBuilder) -> PostgresBuilder,

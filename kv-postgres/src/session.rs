@@ -153,7 +153,8 @@ impl PostgresSession {
         Ok(1 + settings)
     }
 
-    /// Begins with a question of its own, which waits until the state is one that no conflict can make wrong.
+    /// Begins with a question of its own, which waits until the state is one that no conflict can
+    /// make wrong.
     fn begin_certain(&mut self) -> Result<usize> {
         let (wait, limit) = (self.wait, self.wait.saturating_add(self.limit()));
         let settings = self.with("cannot begin", |connection, pool| {
@@ -169,7 +170,8 @@ impl PostgresSession {
         Ok(CERTAIN_STATEMENTS + settings)
     }
 
-    /// The answers to the oldest request. The first one comes late if the server has waited for certainty.
+    /// The answers to the oldest request. The first one comes late if the server has waited for
+    /// certainty.
     fn answers(&mut self, what: &str) -> Result<Vec<Answer>> {
         let mut awaits_certainty = std::mem::take(&mut self.awaits_certainty);
         let limit = self.limit();
@@ -491,9 +493,11 @@ fn ask_what_became(
     }
 }
 
-/// Inserts a token if it is not there. Returns whether the commit has inserted it before, and the time of the server.
+/// Inserts a token if it is not there. Returns whether the commit has inserted it before, and the
+/// time of the server.
 fn insert_token(pool: &Pool, connection: &mut Connection, token: &[u8]) -> Done<(bool, i64)> {
-    // At a higher level the server could refuse the answer. A connection that keeps its settings has this level.
+    // At a higher level the server could refuse the answer. A connection that keeps its settings
+    // has this level.
     let pooled = usize::from(pool.address.pooled);
     if pool.address.pooled {
         connection.add(BEGIN_ASKING, &[])?;

@@ -7,7 +7,8 @@ use permazen_kv::Direction;
 use crate::connection::Statement;
 use crate::dialect::{Dialect, Server};
 
-/// What frees the locks of a lost program on servers of the portable dialect; PostgreSQL watches the connection.
+/// What frees the locks of a lost program on servers of the portable dialect; PostgreSQL watches
+/// the connection.
 const LOST: &str = "SET LOCAL idle_in_transaction_session_timeout = 10000";
 
 /// How old the tokens of commits become, in minutes.
@@ -88,8 +89,8 @@ impl Statements {
                 r#"SELECT "kv_key", "kv_value" FROM (SELECT "kv_key", "kv_value", sum(octet_length("kv_key") + octet_length("kv_value")) OVER (ORDER BY "kv_key" {order} ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS "before" FROM {table} WHERE {range} ORDER BY "kv_key" {order} LIMIT {pairs}) AS "page" WHERE "before" IS NULL OR "before" < {bytes} ORDER BY "kv_key" {order}"#
             )
         });
-        // The limits come last: of the pairs, then of each value. It counts no sums, which takes half of the time
-        // when there are few pairs.
+        // The limits come last: of the pairs, then of each value. It counts no sums, which takes
+        // half of the time when there are few pairs.
         let short_page = of_range(|table, range, order| {
             let (pairs, bytes) = if range.contains("$2") { ("$3", "$4") } else { ("$2", "$3") };
             format!(
@@ -246,8 +247,9 @@ pub(crate) const BEGIN_CERTAIN: Statement<'static> = Statement {
 pub(crate) const EXPORT: Statement<'static> =
     Statement { name: "export", sql: "SELECT pg_export_snapshot()" };
 
-/// Of a state that no conflict can make wrong, this level reads nothing that is not serializable. Only the level
-/// above it can wait for such a state, and then it cannot take one that has been exported.
+/// Of a state that no conflict can make wrong, this level reads nothing that is not serializable.
+/// Only the level above it can wait for such a state, and then it cannot take one that has been
+/// exported.
 pub(crate) const BEGIN_BESIDE: Statement<'static> =
     Statement { name: "begin beside", sql: "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY" };
 

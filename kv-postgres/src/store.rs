@@ -18,11 +18,12 @@ use crate::session::PostgresSession;
 use crate::watches::Notifications;
 use crate::{settings, tables};
 
-/// The longest key. A longer one does not fit into a page of the index, unless it can be compressed.
+/// The longest key. A longer one does not fit into a page of the index, unless it can be
+/// compressed.
 const MAX_KEY: usize = 2_692;
 
-/// The longest value. A column, a parameter and a message each have less than 1 GiB, and a parameter has the values of
-/// several pairs.
+/// The longest value. A column, a parameter and a message each have less than 1 GiB, and a
+/// parameter has the values of several pairs.
 const MAX_VALUE: usize = 1_000 << 20;
 
 /// How long to wait for a server, a connection, or an answer.
@@ -56,15 +57,16 @@ impl Default for PostgresBuilder {
 }
 
 impl PostgresBuilder {
-    /// How many connections the store has at most; 16 unless set. At least 1. The same as `connections=N` in the
-    /// URL, which counts more.
+    /// How many connections the store has at most; 16 unless set. At least 1. The same as
+    /// `connections=N` in the URL, which counts more.
     #[must_use]
     pub fn connections(self, connections: usize) -> Self {
         self.setting("connections", connections.max(1).to_string())
     }
 
-    /// A parameter as in the URL: `setting("sslcert", "ann.crt")` is the same as `sslcert=ann.crt` there, without the
-    /// escapes of a URL. What the URL says itself counts more, and the environment counts less.
+    /// A parameter as in the URL: `setting("sslcert", "ann.crt")` is the same as `sslcert=ann.crt`
+    /// there, without the escapes of a URL. What the URL says itself counts more, and the
+    /// environment counts less.
     ///
     /// ```no_run
     /// use permazen_kv_postgres::PostgresStore;
@@ -82,10 +84,10 @@ impl PostgresBuilder {
         self
     }
 
-    /// After this time, a connection is replaced by another one when no transaction uses it; zero, unless set, is
-    /// never. So programs come to servers that were added, and memory of the server is freed. The same as
-    /// `connection_life=SECONDS` in the URL; parts of a second count as a whole one. Opening fails if it is more than
-    /// 4,294,967,295 seconds.
+    /// After this time, a connection is replaced by another one when no transaction uses it; zero,
+    /// unless set, is never. So programs come to servers that were added, and memory of the server
+    /// is freed. The same as `connection_life=SECONDS` in the URL; parts of a second count as a
+    /// whole one. Opening fails if it is more than 4,294,967,295 seconds.
     #[must_use]
     pub fn connection_life(self, life: Duration) -> Self {
         // The longest one is refused with or without its parts of a second.
@@ -93,8 +95,8 @@ impl PostgresBuilder {
         self.setting("connection_life", seconds.to_string())
     }
 
-    /// How long to wait for a server that does not answer, and for a free connection, if the options of a
-    /// transaction do not say; 30 seconds unless set.
+    /// How long to wait for a server that does not answer, and for a free connection, if the
+    /// options of a transaction do not say; 30 seconds unless set.
     #[must_use]
     pub fn wait(mut self, wait: Duration) -> Self {
         self.wait = wait.min(LONGEST_WAIT);
@@ -108,9 +110,8 @@ impl PostgresBuilder {
         self
     }
 
-    /// Whether each read-only transaction is [certain](TxOptions::certain), whatever its options say; off unless
-    /// set. The same as `deferrable=on` in the URL, which
-    /// counts more.
+    /// Whether each read-only transaction is [certain](TxOptions::certain), whatever its options
+    /// say; off unless set. The same as `deferrable=on` in the URL, which counts more.
     ///
     /// ```no_run
     /// use permazen_kv_postgres::PostgresStore;
@@ -146,10 +147,10 @@ impl PostgresBuilder {
         self.setting("watches", if watches { "on" } else { "off" })
     }
 
-    /// Whether to ask the server only for what similar servers understand too: no watches, no certain
-    /// transactions, no snapshots, and no settings of the planner. Off unless set, but CockroachDB and
-    /// YugabyteDB are known by what they call themselves. The same as `dialect=portable` in the URL;
-    /// `dialect=postgres` there forbids it.
+    /// Whether to ask the server only for what similar servers understand too: no watches, no
+    /// certain transactions, no snapshots, and no settings of the planner. Off unless set, but
+    /// CockroachDB and YugabyteDB are known by what they call themselves. The same as
+    /// `dialect=portable` in the URL; `dialect=postgres` there forbids it.
     ///
     /// ```no_run
     /// use permazen_kv_postgres::PostgresStore;
@@ -170,13 +171,14 @@ impl PostgresBuilder {
         }
     }
 
-    /// Whether a pooler stands before the server that gives each transaction any connection, such as PgBouncer with
-    /// `pool_mode = transaction`. Off unless set. The same as `pooling=transaction` in the URL, which
-    /// counts more.
+    /// Whether a pooler stands before the server that gives each transaction any connection, such
+    /// as PgBouncer with `pool_mode = transaction`. Off unless set. The same as
+    /// `pooling=transaction` in the URL, which counts more.
     ///
-    /// Statements then have no names, so the server plans each of them anew, and each transaction makes the settings
-    /// that a connection would keep. Watches are refused. Without this, statements fail at such a pooler, with an
-    /// error that names it; nothing is read from or written to another table.
+    /// Statements then have no names, so the server plans each of them anew, and each transaction
+    /// makes the settings that a connection would keep. Watches are refused. Without this,
+    /// statements fail at such a pooler, with an error that names it; nothing is read from or
+    /// written to another table.
     ///
     /// ```no_run
     /// use permazen_kv_postgres::PostgresStore;
@@ -202,9 +204,10 @@ impl PostgresBuilder {
     /// Opens the table that a URL names.
     ///
     /// # Errors
-    /// [`KvError::InvalidArgument`](permazen_kv::KvError::InvalidArgument) if the URL is wrong; [`KvError::Open`](permazen_kv::KvError::Open) if the server refuses the user, or if there
-    /// is no host of any name in the URL; [`KvError::NoStore`] if there are no tables and none may be created; retryable if
-    /// no server answers in time.
+    /// [`KvError::InvalidArgument`](permazen_kv::KvError::InvalidArgument) if the URL is wrong;
+    /// [`KvError::Open`](permazen_kv::KvError::Open) if the server refuses the user, or if there is
+    /// no host of any name in the URL; [`KvError::NoStore`] if there are no tables and none may be
+    /// created; retryable if no server answers in time.
     pub fn open(self, url: &str) -> Result<PostgresStore> {
         let address = self.address(url, |name| std::env::var_os(name))?;
         let connections = address.connections.unwrap_or(CONNECTIONS);
@@ -284,7 +287,8 @@ impl PostgresStore {
         &self.warnings
     }
 
-    /// What messages call it: its URL without the password, and of the parameters only `table`, if it has one.
+    /// What messages call it: its URL without the password, and of the parameters only `table`, if
+    /// it has one.
     pub fn name(&self) -> String {
         self.db.engine().pool.address.to_string()
     }

@@ -54,8 +54,8 @@ impl News for Notifications {
     }
 }
 
-/// What was changed, in words that fit into a notification: `=6b` is the key `k`, `61-63` a range of keys, `61-` one
-/// without an end. More than fits is `*`.
+/// What was changed, in words that fit into a notification: `=6b` is the key `k`, `61-63` a range
+/// of keys, `61-` one without an end. More than fits is `*`.
 pub(crate) fn describe(writes: &Writes) -> String {
     let mut text = String::new();
     let spans = writes.removes.iter().map(|span| match span.max {

@@ -1,8 +1,8 @@
-//! Small durable transactions on 1 to 8 threads, compared with the same transactions that one thread makes by
-//! hand, with heed, or on SQLite with transactions that were begun by hand.
+//! Small durable transactions on 1 to 8 threads, compared with the same transactions that one
+//! thread makes by hand, with heed, or on SQLite with transactions that were begun by hand.
 //!
-//! `cargo bench -p permazen-kv --bench groups`. Add `-- lmdb` or `-- sqlite` to run only that part, and
-//! `free=N` for an LMDB file with N free pages.
+//! `cargo bench -p permazen-kv --bench groups`. Add `-- lmdb` or `-- sqlite` to run only that part,
+//! and `free=N` for an LMDB file with N free pages.
 #![allow(clippy::unwrap_used, clippy::print_stdout)]
 
 use std::path::Path;

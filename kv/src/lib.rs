@@ -6,12 +6,13 @@
 //!
 //! # For authors of stores
 //!
-//! Programs that use a store need none of this; the guide's page about stores says how to write one.
+//! Programs that use a store need none of this; the guide's page about stores says how to write
+//! one.
 //!
 //! - [`remote`] makes a store of what asks a server.
 //! - [`KvWrite::put`] has a family for one purpose each: `get_to_put`, `put_new`, `put_if_absent`,
-//!   `get_or_put`, `append`, `remove_where`, `apply`. Each has a default that needs only `get`, `put`,
-//!   `remove` and `visit`. A store implements one where it can do better than that.
+//!   `get_or_put`, `append`, `remove_where`, `apply`. Each has a default that needs only `get`,
+//!   `put`, `remove` and `visit`. A store implements one where it can do better than that.
 //! - `testsuite`, with the feature of that name, tells whether a store keeps the contract.
 #![deny(missing_docs)]
 #![cfg_attr(

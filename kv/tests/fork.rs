@@ -26,8 +26,8 @@ use support::{dump, open_or_create, put, reading, role, spawn};
 /// The test that a child process runs.
 const CHILD: &str = concat!(module_path!(), "::child");
 
-/// Runs `body` in a child that is forked here, and waits for it. Called in a process without other threads of
-/// this test.
+/// Runs `body` in a child that is forked here, and waits for it. Called in a process without other
+/// threads of this test.
 fn in_a_child(body: impl FnOnce()) {
     let ends = || {
         body();
@@ -113,7 +113,8 @@ fn names_it<T>(result: Result<T>, name: &str) {
     is_refused(result, Path::new(name));
 }
 
-/// The right to write is that of the parent, and is never given back in the child. The rest is a copy.
+/// The right to write is that of the parent, and is never given back in the child. The rest is a
+/// copy.
 #[test]
 fn a_child_does_not_wait_for_a_transaction_in_memory_that_is_that_of_its_parent() {
     let store = MemoryStore::new();

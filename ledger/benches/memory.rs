@@ -1,8 +1,10 @@
-//! How much memory large transactions and collections take, and how long the slices of a collection are.
+//! How much memory large transactions and collections take, and how long the slices of a collection
+//! are.
 //!
-//! `cargo bench -p permazen-ledger --bench memory` prints tables. `PERMAZEN_BENCH_PAIRS` sets how many pairs a
-//! transaction puts (200000), `PERMAZEN_BENCH_PIECES` how many values a page on LMDB has, each of which is a piece
-//! (200000). The memory is what is allocated beyond what was before; what LMDB maps is not counted.
+//! `cargo bench -p permazen-ledger --bench memory` prints tables. `PERMAZEN_BENCH_PAIRS` sets how
+//! many pairs a transaction puts (200000), `PERMAZEN_BENCH_PIECES` how many values a page on LMDB
+//! has, each of which is a piece (200000). The memory is what is allocated beyond what was before;
+//! what LMDB maps is not counted.
 #![allow(missing_docs, clippy::unwrap_used, clippy::print_stdout)]
 
 #[path = "../tests/memory/counting.rs"]

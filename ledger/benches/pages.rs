@@ -1,9 +1,9 @@
 //! A page on LMDB beside the same pairs in bare LMDB, in one run.
 //!
-//! `cargo bench -p permazen-ledger --bench pages` prints a table of medians.
-//! `PERMAZEN_BENCH_PAIRS` sets the number of pairs (1000000). `PERMAZEN_BENCH_DATABASE` is the folder of
-//! an LMDB database whose pairs are taken instead. With `PERMAZEN_BENCH_DROP_CACHES`, root on Linux sees
-//! what a collection reads from a disk of which nothing is in memory.
+//! `cargo bench -p permazen-ledger --bench pages` prints a table of medians. `PERMAZEN_BENCH_PAIRS`
+//! sets the number of pairs (1000000). `PERMAZEN_BENCH_DATABASE` is the folder of an LMDB database
+//! whose pairs are taken instead. With `PERMAZEN_BENCH_DROP_CACHES`, root on Linux sees what a
+//! collection reads from a disk of which nothing is in memory.
 #![allow(missing_docs, clippy::unwrap_used, clippy::print_stdout)]
 
 use std::time::{Duration, Instant};

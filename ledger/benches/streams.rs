@@ -1,6 +1,8 @@
-//! A value of 1 GiB into a page on LMDB and out again, beside the same chunks in bare LMDB; both sides take turns.
+//! A value of 1 GiB into a page on LMDB and out again, beside the same chunks in bare LMDB; both
+//! sides take turns.
 //!
-//! `cargo bench -p permazen-ledger --bench streams` prints a table; with `-- --quick` the value has 256 MiB.
+//! `cargo bench -p permazen-ledger --bench streams` prints a table; with `-- --quick` the value has
+//! 256 MiB.
 #![allow(missing_docs, clippy::unwrap_used, clippy::print_stdout)]
 
 #[path = "../tests/memory/counting.rs"]

@@ -1,8 +1,9 @@
-//! A contact list with history: two branches of it are changed, compared and merged, and every version can
-//! still be read.
+//! A contact list with history: two branches of it are changed, compared and merged, and every
+//! version can still be read.
 //!
-//! Run it with `cargo run -p permazen-ledger --example contacts`. It works in a new directory, which is removed
-//! at the end. With a path as its argument, the repository is made there and stays.
+//! Run it with `cargo run -p permazen-ledger --example contacts`. It works in a new directory,
+//! which is removed at the end. With a path as its argument, the repository is made there and
+//! stays.
 
 use std::error::Error;
 use std::io::{self, Write};
@@ -111,9 +112,10 @@ pub(crate) fn show(path: &Path, out: &mut impl Write) -> Result<()> {
     let differences = page.diff(&ours, &theirs, all, permazen_kv::Direction::Forward)?;
     writeln!(out, "{} entries differ", differences.count())?;
 
-    // The merge has the changes of both. Where both have changed the same, the later one wins. It fails if both have
-    // recorded other schemas, which a merge must not mix. It knows nothing of objects, so it is made on a branch of its
-    // own and checked there. Here neither side has changed what an index or a rule of the other one depends on.
+    // The merge has the changes of both. Where both have changed the same, the later one wins. It
+    // fails if both have recorded other schemas, which a merge must not mix. It knows nothing of
+    // objects, so it is made on a branch of its own and checked there. Here neither side has
+    // changed what an index or a rule of the other one depends on.
     page.create_branch("merge", &ours)?;
     let reason = "record a new schema on one branch, and merge it before the other one records it";
     let mut merger = WholeRanges::new(LastWriterWins, &[TABLES_SPAN], reason);

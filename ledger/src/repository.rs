@@ -142,8 +142,8 @@ impl RepositoryBuilder {
         self
     }
 
-    /// Starts no thread for [`maintain`](Repository::maintain), and none that merges heads. The program
-    /// must call it, about every ten seconds.
+    /// Starts no thread for [`maintain`](Repository::maintain), and none that merges heads. The
+    /// program must call it, about every ten seconds.
     #[must_use]
     pub fn manual_maintenance(mut self) -> Self {
         self.is_manual = true;
@@ -522,7 +522,8 @@ impl Repository {
     /// Heads are merged on a thread of each page: after a commit of this process at once, after
     /// those of other processes within ten seconds.
     /// [`manual_maintenance`](RepositoryBuilder::manual_maintenance) leaves it to
-    /// [`maintain`](Repository::maintain) and [`Page::merge_by_policy`](crate::Page::merge_by_policy).
+    /// [`maintain`](Repository::maintain) and
+    /// [`Page::merge_by_policy`](crate::Page::merge_by_policy).
     ///
     /// ```
     /// use std::sync::Arc;

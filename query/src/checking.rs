@@ -6,8 +6,8 @@ use crate::mistake::Mistake;
 use crate::plan::check_using;
 use crate::syntax::Statement;
 
-/// Looks up the names of a statement, gives its values their encodings, and sees whether an index that
-/// it wants to use can be used. Reads nothing.
+/// Looks up the names of a statement, gives its values their encodings, and sees whether an index
+/// that it wants to use can be used. Reads nothing.
 ///
 /// # Errors
 /// The first mistake, with its position.

@@ -1,8 +1,8 @@
 //! A language for Permazen databases: find, show, count, create, set, delete and migrate objects by
 //! the names of the recorded schemas, without the program's structs.
 //!
-//! The language is described in the guide: docs/src/query-language.md. A statement goes through these
-//! steps:
+//! The language is described in the guide: docs/src/query-language.md. A statement goes through
+//! these steps:
 //!
 //! | step | gives |
 //! |---|---|

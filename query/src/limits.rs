@@ -12,8 +12,8 @@ pub struct Limits {
     pub stop: Option<Arc<AtomicBool>>,
     /// How many bytes of memory a sort may use. What is more goes to temporary files.
     pub sort_memory: usize,
-    /// The folder for temporary files; the system's if it is `None`. The files are for this user only,
-    /// and have no name.
+    /// The folder for temporary files; the system's if it is `None`. The files are for this user
+    /// only, and have no name.
     pub temporary: Option<PathBuf>,
 }
 

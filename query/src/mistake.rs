@@ -41,8 +41,8 @@ impl Mistake {
         self
     }
 
-    /// The same mistake, or what is likely meant by the word of `source` at its place: an ID without its `@`, or
-    /// a date without quotes.
+    /// The same mistake, or what is likely meant by the word of `source` at its place: an ID
+    /// without its `@`, or a date without quotes.
     #[must_use]
     pub(crate) fn or_meant(self, source: &str) -> Self {
         let is_part = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
@@ -70,8 +70,8 @@ impl Mistake {
         self
     }
 
-    /// The message, the line of `source` with the mistake, and a caret below it. `source` is the text
-    /// of the statement. A long line is cut. Characters that cannot be seen are escaped.
+    /// The message, the line of `source` with the mistake, and a caret below it. `source` is the
+    /// text of the statement. A long line is cut. Characters that cannot be seen are escaped.
     ///
     /// ```
     /// let source = "find Person wher age > 3";
@@ -142,8 +142,8 @@ pub(crate) fn needs_at(word: &str) -> String {
     format!("an ID is written with @ before it: @{}", word.to_ascii_lowercase())
 }
 
-/// The name that differs least from what was written, if it differs by little and begins with the same
-/// character. Names are compared without regard to upper and lower case.
+/// The name that differs least from what was written, if it differs by little and begins with the
+/// same character. Names are compared without regard to upper and lower case.
 pub fn nearest<'a>(written: &str, names: impl IntoIterator<Item = &'a str>) -> Option<String> {
     const LONGEST: usize = 64;
     let lower = |text: &str| text.chars().flat_map(char::to_lowercase).collect::<Vec<_>>();

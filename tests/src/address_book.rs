@@ -1,4 +1,5 @@
-//! A library that offers models, a mix-in and a kind. `tests/programs/two_crates.rs` is the program.
+//! A library that offers models, a mix-in and a kind. `tests/programs/two_crates.rs` is the
+//! program.
 
 use permazen::{Model, ModelSet, Obj, PermazenFields, PermazenKind, PermazenObject, Ref};
 

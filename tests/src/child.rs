@@ -5,7 +5,8 @@ use std::collections::BTreeSet;
 use std::process::Command;
 use std::sync::Mutex;
 
-/// The arguments with which this program runs one test. `module` is the `module_path!()` of the test.
+/// The arguments with which this program runs one test. `module` is the `module_path!()` of the
+/// test.
 ///
 /// # Panics
 /// If the program has no such test: it would run none and succeed.

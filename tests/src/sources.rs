@@ -61,8 +61,8 @@ impl Crate {
         Crate(modules)
     }
 
-    /// The file that declares what a path in a module names, through all re-exports. `None` if the path
-    /// leads out of the crate.
+    /// The file that declares what a path in a module names, through all re-exports. `None` if the
+    /// path leads out of the crate.
     pub fn declaring(&self, module: &Names, path: &[String]) -> Option<Names> {
         self.follow_in(module, path, &mut BTreeSet::new())
     }

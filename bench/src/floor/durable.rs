@@ -1,4 +1,5 @@
-//! Small commits, on databases that flush and on ones that do not, and transactions that do nothing.
+//! Small commits, on databases that flush and on ones that do not, and transactions that do
+//! nothing.
 
 use std::hint::black_box;
 use std::path::Path;

@@ -10,7 +10,8 @@ use crate::model::{Note, Part, Target};
 
 type Refer = fn(&Tx, Ref<Target>) -> Result<[u8; 8]>;
 
-/// A target with many referrers is in both databases while the cases run. Deleting it is rolled back.
+/// A target with many referrers is in both databases while the cases run. Deleting it is rolled
+/// back.
 fn case<'w>(
     world: &'w World,
     name: &'static str,

@@ -121,8 +121,8 @@ struct Post {
     _body: Option<String>,
 }
 
-/// Three statements, as diesel's benchmark has them for rusqlite, and the rows divided by their parents. Rows come
-/// ordered by parent, so no map is needed.
+/// Three statements, as diesel's benchmark has them for rusqlite, and the rows divided by their
+/// parents. Rows come ordered by parent, so no map is needed.
 fn load_rusqlite(connection: &Connection) -> rusqlite::Result<Tree<User, Post, String>> {
     let mut users =
         connection.prepare_cached("SELECT id, name, hair_color FROM users ORDER BY id")?;

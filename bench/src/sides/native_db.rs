@@ -164,7 +164,8 @@ impl Session for Working<'_> {
     fn load_from(&mut self, low: i32, limit: usize) -> usize {
         let txn = self.db.r_transaction().unwrap();
         let scan = txn.scan().secondary::<Person>(PersonKey::age).unwrap();
-        // A range reads the keys of all that are in it, so it must not be open. Ranges grow until they have enough.
+        // A range reads the keys of all that are in it, so it must not be open. Ranges grow until
+        // they have enough.
         let mut width = 100;
         loop {
             let people = scan.range(low..low.saturating_add(width)).unwrap().take(limit);

@@ -1,10 +1,11 @@
-//! The speed and memory of the shell: of whole processes, compared with programs that do the same for
-//! this one database.
+//! The speed and memory of the shell: of whole processes, compared with programs that do the same
+//! for this one database.
 //!
-//! `cargo bench -p permazen-cli` makes an LMDB environment in a temporary directory, which goes at the
-//! end. `PERMAZEN_BENCH_OBJECTS` sets the number of objects (100000). Of the words `query`, `csv`, `json`,
-//! `copy`, `first`, `memory` and `completion`, those that are given choose what is measured. Each process gets what it takes in
-//! time of processors and by the clock; the two sides take turns, and the table has medians.
+//! `cargo bench -p permazen-cli` makes an LMDB environment in a temporary directory, which goes at
+//! the end. `PERMAZEN_BENCH_OBJECTS` sets the number of objects (100000). Of the words `query`,
+//! `csv`, `json`, `copy`, `first`, `memory` and `completion`, those that are given choose what is
+//! measured. Each process gets what it takes in time of processors and by the clock; the two sides
+//! take turns, and the table has medians.
 #![allow(
     missing_docs,
     unsafe_code,

@@ -20,8 +20,8 @@ use crate::secrets;
 /// Check the database for consistency, and repair it.
 ///
 /// The program jsck does the same. Exit code 0: nothing is wrong. 1: something is, whether it was
-/// repaired or not. 2: the database could not be checked, or the report not be written. 3, 4 and 130: as
-/// for all commands. To change something, it needs --write.
+/// repaired or not. 2: the database could not be checked, or the report not be written. 3, 4 and
+/// 130: as for all commands. To change something, it needs --write.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Check {
     #[command(flatten)]

@@ -55,8 +55,9 @@ impl Context<'_> {
         }
     }
 
-    /// Runs `action` as a whole or not at all: in the transaction of the script or prompt, or in one
-    /// of its own, which is committed. In a conflict, it is run again, so it must print nothing.
+    /// Runs `action` as a whole or not at all: in the transaction of the script or prompt, or in
+    /// one of its own, which is committed. In a conflict, it is run again, so it must print
+    /// nothing.
     ///
     /// # Errors
     /// Also if changes are not allowed.

@@ -21,8 +21,8 @@ use crate::session::{Session, in_the_way, warn_of};
 
 /// Copy all pairs to another store, of any kind.
 ///
-/// They are of one state, although others write meanwhile. The copy is there as a whole or not at all,
-/// and its pages are full.
+/// They are of one state, although others write meanwhile. The copy is there as a whole or not at
+/// all, and its pages are full.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Copy {
     /// The other store: lmdb:PATH, sqlite:PATH, xml:PATH, postgres://USER@HOST/DATABASE or

@@ -9,22 +9,23 @@ use serde_json::json;
 use super::{Command, Context, Scope};
 use crate::failure::{Answer, Failure};
 
-/// The star, the planets and the moons, with the IDs that the demonstration of Permazen for Java has.
+/// The star, the planets and the moons, with the IDs that the demonstration of Permazen for Java
+/// has.
 const OBJECTS: &str = include_str!("demo.xml");
 
 /// Put the demonstration of Permazen into the database: a star, nine planets, and moons.
 ///
-/// It fits into an empty database, or one that has it already. On stores with small transactions (etcd), a failure
-/// can leave a part of it; the next `demo` puts the rest.
+/// It fits into an empty database, or one that has it already. On stores with small transactions
+/// (etcd), a failure can leave a part of it; the next `demo` puts the rest.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Demo {}
 
-/// How many objects a transaction puts into a store with small transactions. Each has up to eight pairs, and etcd
-/// takes 128 operations unless its members allow more.
+/// How many objects a transaction puts into a store with small transactions. Each has up to eight
+/// pairs, and etcd takes 128 operations unless its members allow more.
 const FEW: usize = 9;
 
-/// The documents with the objects, for the transactions that put them. On most stores there is one transaction, so
-/// that all of the demonstration is there or nothing.
+/// The documents with the objects, for the transactions that put them. On most stores there is one
+/// transaction, so that all of the demonstration is there or nothing.
 fn documents(store: Capabilities) -> Vec<Cow<'static, str>> {
     match store.small_transactions {
         true => parts().into_iter().map(Cow::from).collect(),
@@ -46,7 +47,8 @@ fn parts() -> Vec<String> {
         .split_inclusive(|line| line.starts_with("        </"))
         .map(<[&str]>::concat)
         .collect();
-    // They lie in the order of their IDs, and moons, planets and the star refer to what comes later.
+    // They lie in the order of their IDs, and moons, planets and the star refer to what comes
+    // later.
     objects.reverse();
     objects.chunks(FEW).map(|some| format!("{head}{}{tail}", some.concat())).collect()
 }

@@ -26,9 +26,10 @@ pub(crate) fn is_stream(path: &Path) -> bool {
     path == Path::new("-")
 }
 
-/// Writes an XML file with what `write` writes, and gives it its name when it is complete and on disk.
-/// An XML file of that name is replaced in one step, and its permissions stay. `-` is standard output; a
-/// reader of it that goes away has seen what it wanted, and what is returned then is the default.
+/// Writes an XML file with what `write` writes, and gives it its name when it is complete and on
+/// disk. An XML file of that name is replaced in one step, and its permissions stay. `-` is
+/// standard output; a reader of it that goes away has seen what it wanted, and what is returned
+/// then is the default.
 ///
 /// # Errors
 /// Also for the open database, for a file of that name that is no XML, and in a dry run.
@@ -83,8 +84,8 @@ pub(crate) fn write<T: Default>(
     Ok(done)
 }
 
-/// Gives a file the group and the permissions of the one that it replaces. Without the group, its members would be other
-/// people: they get only what all have.
+/// Gives a file the group and the permissions of the one that it replaces. Without the group, its
+/// members would be other people: they get only what all have.
 #[cfg(unix)]
 fn keep_permissions(file: &File, known: &Metadata) -> io::Result<()> {
     use std::os::unix::fs::{MetadataExt, PermissionsExt, fchown};
@@ -114,8 +115,8 @@ fn after_links(path: &Path) -> io::Result<PathBuf> {
     Err(io::Error::other("it is a link that leads to itself"))
 }
 
-/// Refuses a file that belongs to the open database, whether it is there yet or not. `shown` is what
-/// the user calls it.
+/// Refuses a file that belongs to the open database, whether it is there yet or not. `shown` is
+/// what the user calls it.
 pub(super) fn refuse_own(target: &Path, shown: &Path, session: &Session) -> Result<(), Failure> {
     let own = session.store().path().and_then(|own| own.canonicalize().ok());
     let (Some(own), Some(name)) = (own, target.file_name()) else { return Ok(()) };
@@ -164,7 +165,8 @@ fn failed(path: &Path, error: io::Error) -> Failure {
     Failure::new(format!("{}: {}", path_text(path), Failure::from(error).message))
 }
 
-/// A temporary file in the directory of the file that it will become, which can be read by `readers`.
+/// A temporary file in the directory of the file that it will become, which can be read by
+/// `readers`.
 fn temporary(target: &Path, shown: &Path, readers: Readers) -> Result<NamedTempFile, Failure> {
     let directory = directory_of(target);
     // The error itself names the temporary file, which does not help the user.
@@ -188,7 +190,8 @@ fn temporary_in(directory: &Path, readers: Readers) -> io::Result<NamedTempFile>
         let mut builder = tempfile::Builder::new();
         builder.prefix(".permazen-").permissions(Permissions::from_mode(mode));
         let file = builder.tempfile_in(directory)?;
-        // Which group it has, only the file itself tells. Only a new one gets the permissions that the umask leaves.
+        // Which group it has, only the file itself tells. Only a new one gets the permissions that
+        // the umask leaves.
         let wanted = readers.file_mode(file.as_file().metadata()?.gid());
         if mode == wanted {
             return Ok(file);
@@ -213,8 +216,8 @@ fn sync_directory(path: &Path) -> io::Result<()> {
     if cfg!(unix) { File::open(directory_of(path))?.sync_all() } else { Ok(()) }
 }
 
-/// Opens what is read once, from its beginning to its end: a file, a pipe, or standard input for `-`.
-/// Reading fails when Ctrl-C has come.
+/// Opens what is read once, from its beginning to its end: a file, a pipe, or standard input for
+/// `-`. Reading fails when Ctrl-C has come.
 pub(crate) fn read(path: &Path, session: &Session) -> Result<Box<dyn Read>, Failure> {
     let failed = |error| failed(path, error);
     let interrupt = session.interrupt.clone();

@@ -1,6 +1,6 @@
 //! The commands of the shell: as arguments of the program, in scripts and at the prompt. Each has a
-//! file of its own, with its arguments, its help and what it does (`command.rs`: the trait), and a line
-//! in `table.rs`.
+//! file of its own, with its arguments, its help and what it does (`command.rs`: the trait), and a
+//! line in `table.rs`.
 
 mod check;
 mod command;

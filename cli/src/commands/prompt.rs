@@ -1,5 +1,5 @@
-//! The commands about the transaction of the prompt: `begin`, `diff`, `commit`, `rollback` and `replay`.
-//! The prompt runs them.
+//! The commands about the transaction of the prompt: `begin`, `diff`, `commit`, `rollback` and
+//! `replay`. The prompt runs them.
 
 use super::{Command, Context, PromptTask, Scope};
 use crate::failure::{Answer, Failure};

@@ -22,8 +22,8 @@ pub(crate) struct Stats {
     /// List this many of the largest objects instead
     #[arg(long, value_name = "N")]
     largest: Option<usize>,
-    /// Say also how many bytes of the file the pages with these pairs have, and how full they are, in percent
-    /// (LMDB only; reads the file twice more)
+    /// Say also how many bytes of the file the pages with these pairs have, and how full they are,
+    /// in percent (LMDB only; reads the file twice more)
     #[arg(long, conflicts_with = "largest")]
     pages: bool,
 }
@@ -83,7 +83,8 @@ fn percent(space: &Space) -> u64 {
     }
 }
 
-/// A row for everything, and for each part that has pairs. With `spaces`, what they take in the file.
+/// A row for everything, and for each part that has pairs. With `spaces`, what they take in the
+/// file.
 fn rows(sizes: &Sizes, spaces: Option<&Spaces>) -> Vec<Vec<Cell>> {
     let mut rows = Vec::new();
     let mut add = |part: &str, name: &str, size: &Size, space: Option<&Space>| {

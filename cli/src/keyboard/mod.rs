@@ -1,8 +1,8 @@
 //! What is typed while the prompt works.
 //!
-//! As long as nothing reads a line, a terminal collects lines itself: it shows them in the middle of
-//! the output, and cuts a line that is longer than its buffer. While the prompt is there, the terminal
-//! does neither. It keeps all bytes, and they are shown when they are read.
+//! As long as nothing reads a line, a terminal collects lines itself: it shows them in the middle
+//! of the output, and cuts a line that is longer than its buffer. While the prompt is there, the
+//! terminal does neither. It keeps all bytes, and they are shown when they are read.
 //!
 //! | file | what |
 //! |---|---|

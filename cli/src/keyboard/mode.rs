@@ -56,8 +56,8 @@ pub(crate) fn restore() {
     *state = State { before: None, is_lent: false, reads: false, marked: false };
 }
 
-/// Gives the terminal the mode that it had, for another program. It is lent before that program starts,
-/// which gives back the mode that it finds.
+/// Gives the terminal the mode that it had, for another program. It is lent before that program
+/// starts, which gives back the mode that it finds.
 pub(crate) fn lend() {
     let mut state = state();
     state.leave();
@@ -96,7 +96,8 @@ pub(crate) fn while_reading<T>(read: impl FnOnce() -> T) -> T {
 
 fn set_reading(reads: bool) {
     let mut state = state();
-    // In the mode from which the editor makes its own, or in the one that it should have given back.
+    // In the mode from which the editor makes its own, or in the one that it should have given
+    // back.
     state.reads = false;
     state.apply();
     // The editor may have turned the marks off just before they were turned on again.
@@ -179,9 +180,9 @@ fn key(index: SpecialCodeIndex) -> Option<char> {
     (key != 0).then(|| char::from(key))
 }
 
-/// Drops what has come and what comes with it, until nothing comes for a tenth of a second. `waits`: also
-/// if nothing has come. A part of what comes at once may be lost already, so that the rest would begin in
-/// the middle of a line. If it does not stop, it goes up to the end of a line.
+/// Drops what has come and what comes with it, until nothing comes for a tenth of a second.
+/// `waits`: also if nothing has come. A part of what comes at once may be lost already, so that the
+/// rest would begin in the middle of a line. If it does not stop, it goes up to the end of a line.
 pub(crate) fn drop_typed(waits: bool) {
     let stdin = io::stdin();
     let Ok(mode) = tcgetattr(&stdin) else { return };

@@ -1,5 +1,5 @@
-//! Signals that end or stop the program while the terminal has a mode of the prompt. They do what they
-//! do otherwise, and the terminal has the mode that it had before.
+//! Signals that end or stop the program while the terminal has a mode of the prompt. They do what
+//! they do otherwise, and the terminal has the mode that it had before.
 
 use std::sync::{Condvar, Mutex, OnceLock, PoisonError, mpsc};
 use std::thread;
@@ -59,8 +59,8 @@ fn deal_with(signal: i32) {
     }
 }
 
-/// What the key does that stops all programs in the foreground, while the editor has it. Comes back when
-/// the program goes on.
+/// What the key does that stops all programs in the foreground, while the editor has it. Comes back
+/// when the program goes on.
 pub(crate) fn stop() {
     if STOPS.get() != Some(&true) {
         return;

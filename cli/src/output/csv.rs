@@ -1,5 +1,5 @@
-//! Comma separated values, and values with tabs between them. In pipes they are exact, on a terminal
-//! they are escaped.
+//! Comma separated values, and values with tabs between them. In pipes they are exact, on a
+//! terminal they are escaped.
 
 use std::borrow::Cow;
 
@@ -21,8 +21,8 @@ pub(super) struct Csv {
 }
 
 impl Csv {
-    /// With commas and a header. The form is that of RFC 4180, but lines end with a line feed alone.
-    /// Null is an empty field, the empty text is `""`.
+    /// With commas and a header. The form is that of RFC 4180, but lines end with a line feed
+    /// alone. Null is an empty field, the empty text is `""`.
     pub(super) fn new(exact: bool) -> Csv {
         Csv { raw: false, exact, line: String::new(), field: String::new() }
     }

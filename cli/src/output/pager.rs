@@ -11,8 +11,8 @@ const KEPT: usize = 1 << 20;
 /// A running pager.
 pub(super) struct Pager(Arc<Mutex<Running>>);
 
-/// What the pager shows is written here. If it turns out that there is no pager, it goes to standard
-/// output.
+/// What the pager shows is written here. If it turns out that there is no pager, it goes to
+/// standard output.
 pub(super) struct Input(Arc<Mutex<Running>>);
 
 struct Running {

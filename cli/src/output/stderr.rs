@@ -1,5 +1,5 @@
-//! Messages on standard error: failures, notes and questions. All are escaped, and show no password.
-//! With `--json`, each is a line of JSON.
+//! Messages on standard error: failures, notes and questions. All are escaped, and show no
+//! password. With `--json`, each is a line of JSON.
 
 use std::cell::RefCell;
 use std::fmt::{Display, Write as _};
@@ -65,7 +65,8 @@ pub(super) fn forget() {
     HELD.set(None);
 }
 
-/// Says something worth knowing, perhaps only [when a transaction is committed](super::Output::hold).
+/// Says something worth knowing, perhaps only [when a transaction is
+/// committed](super::Output::hold).
 pub(crate) fn note(text: impl Display) {
     let held = HELD.with_borrow_mut(|held| match held {
         Some(held) => {

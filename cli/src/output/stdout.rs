@@ -124,7 +124,8 @@ impl Output {
         Document { out: self, cut: Vec::new() }
     }
 
-    /// Gives `run` somewhere to put rows, which are shown in this format, page by page on a terminal.
+    /// Gives `run` somewhere to put rows, which are shown in this format, page by page on a
+    /// terminal.
     pub(crate) fn rows<T, E>(
         &mut self,
         format: Format,
@@ -139,8 +140,8 @@ impl Output {
         self.may_page = false;
     }
 
-    /// Shows what `show` prints page by page, if this is a terminal and a person sits at it. What is
-    /// paged within `show` is part of it.
+    /// Shows what `show` prints page by page, if this is a terminal and a person sits at it. What
+    /// is paged within `show` is part of it.
     pub(crate) fn paged<T>(&mut self, show: impl FnOnce(&mut Output) -> T) -> T {
         let interactive = self.may_page && self.is_terminal && io::stdin().is_terminal();
         // From its start, Ctrl-C is for the pager, too.

@@ -115,8 +115,8 @@ impl Work<'_> {
         Ok(Some(counts))
     }
 
-    /// Commits what waits. If that fails, the statements can be replayed; if Ctrl-C has come before, it
-    /// waits on.
+    /// Commits what waits. If that fails, the statements can be replayed; if Ctrl-C has come
+    /// before, it waits on.
     fn commit_pending(
         &mut self,
         pending: &mut Pending,
@@ -252,8 +252,8 @@ fn show(changes: Changes<'_>, interrupt: &Interrupt, out: &mut Output) -> object
     Ok(any)
 }
 
-/// The key in conflict: another transaction has changed it, and the one that cannot be committed has
-/// read it.
+/// The key in conflict: another transaction has changed it, and the one that cannot be committed
+/// has read it.
 fn changed_key(error: &object::Error) -> Option<Vec<u8>> {
     let object::Error::Kv { source: KvError::Conflict(conflict), .. } = error else { return None };
     let mut conflict: &Conflict = conflict;

@@ -4,8 +4,8 @@ use std::fs::{self, File};
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
-/// The file for lines that were typed, in the user's folder for the state of programs; `None` if there
-/// is no such folder.
+/// The file for lines that were typed, in the user's folder for the state of programs; `None` if
+/// there is no such folder.
 pub(super) fn file() -> Option<PathBuf> {
     let folder = |name: &str| {
         let folder = std::env::var_os(name).map(PathBuf::from);

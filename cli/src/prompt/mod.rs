@@ -1,4 +1,5 @@
-//! The prompt: lines of a person, each a statement or a command, and changes that wait for `commit`.
+//! The prompt: lines of a person, each a statement or a command, and changes that wait for
+//! `commit`.
 //!
 //! | file | what |
 //! |---|---|

@@ -194,8 +194,8 @@ impl Drop for Terminal<'_> {
     }
 }
 
-/// The key that ends the input, in an empty line. If the editor did that itself, it would lose what it
-/// has read beyond it.
+/// The key that ends the input, in an empty line. If the editor did that itself, it would lose what
+/// it has read beyond it.
 struct Ends(Arc<AtomicBool>);
 
 impl ConditionalEventHandler for Ends {

@@ -19,8 +19,8 @@ impl Together {
         self.0.pop_front()
     }
 
-    /// The next text that can be run: one line, or several if it continues. The last one may lack its
-    /// end.
+    /// The next text that can be run: one line, or several if it continues. The last one may lack
+    /// its end.
     pub(super) fn text(&mut self) -> Option<String> {
         let mut text = self.line()?;
         while !is_whole(&text)
@@ -36,8 +36,8 @@ impl Together {
         Some(text)
     }
 
-    /// `text` with the next lines, and their number, if its statement goes on there: a statement that was
-    /// written on several lines may be complete at the end of each of them.
+    /// `text` with the next lines, and their number, if its statement goes on there: a statement
+    /// that was written on several lines may be complete at the end of each of them.
     fn continued(&self, text: &str) -> Option<(String, usize)> {
         let mut longer = text.to_owned();
         for (at, line) in self.0.iter().enumerate() {
@@ -55,7 +55,8 @@ impl Together {
     }
 }
 
-/// Whether what is typed can be run up to its end; otherwise its last text continues in the next line.
+/// Whether what is typed can be run up to its end; otherwise its last text continues in the next
+/// line.
 pub(super) fn are_whole(text: &str) -> bool {
     if !text.contains('\n') {
         return is_whole(text);
@@ -68,7 +69,8 @@ pub(super) fn are_whole(text: &str) -> bool {
     is_whole(&last)
 }
 
-/// How many pieces `text` has; `None` if there is a mistake in it, or if it does not end with a statement.
+/// How many pieces `text` has; `None` if there is a mistake in it, or if it does not end with a
+/// statement.
 fn statements(text: &str) -> Option<usize> {
     let script = Script::read(vec![Source { name: None, text: text.to_owned() }]).ok()?;
     let last = script.pieces().last()?;

@@ -5,8 +5,8 @@ use permazen_query::parse_first;
 
 use crate::script::words;
 
-/// Whether a text can be run, even if only to say what is wrong with it; otherwise it continues in the
-/// next line. An empty line ends every text.
+/// Whether a text can be run, even if only to say what is wrong with it; otherwise it continues in
+/// the next line. An empty line ends every text.
 pub(super) fn is_whole(text: &str) -> bool {
     if text.ends_with('\n') || text.trim_end().ends_with(';') {
         return true;

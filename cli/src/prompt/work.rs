@@ -137,7 +137,8 @@ impl Work<'_> {
         run_piece(piece, script, context)
     }
 
-    /// Changes of others than the transaction that is open are refused; what reads says what it sees.
+    /// Changes of others than the transaction that is open are refused; what reads says what it
+    /// sees.
     fn refuse_if_pending(&self, edits: bool) -> Result<(), Failure> {
         let pending = self.shared.pending_now();
         match (pending.is_empty(), edits) {
@@ -178,8 +179,8 @@ impl Work<'_> {
         }
     }
 
-    /// Runs what changes something in the transaction that is open, or in a new one. If it fails, it
-    /// has changed nothing.
+    /// Runs what changes something in the transaction that is open, or in a new one. If it fails,
+    /// it has changed nothing.
     pub(super) fn edit(&mut self, piece: &Piece, script: &Script) -> Result<Answer, Failure> {
         let (shared, session) = (self.shared, self.session);
         let pending = &mut *shared.pending_now();

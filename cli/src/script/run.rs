@@ -17,8 +17,8 @@ const COMMITTED: &str = "what the script changes is committed";
 /// Runs a script. `each`: each piece is a transaction of its own.
 ///
 /// # Errors
-/// The first failure. Then nothing is changed; with `each`, not by the piece that failed nor by those
-/// after it.
+/// The first failure. Then nothing is changed; with `each`, not by the piece that failed nor by
+/// those after it.
 pub(crate) fn run(
     script: &Script,
     each: bool,
@@ -133,8 +133,9 @@ fn run_each(script: &Script, session: &Session, out: &mut Output) -> Result<Answ
     Ok(answer)
 }
 
-/// Runs pieces as one transaction. What they print is held back until it is committed, and forgotten if
-/// it fails. They are run again if other programs were in the way, as long as nothing is printed.
+/// Runs pieces as one transaction. What they print is held back until it is committed, and
+/// forgotten if it fails. They are run again if other programs were in the way, as long as nothing
+/// is printed.
 fn run_one(
     pieces: &[Piece],
     edits: bool,

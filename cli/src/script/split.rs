@@ -1,8 +1,8 @@
 //! From the text of a script to its pieces.
 //!
-//! A statement begins with a word of the language and ends with `;` or the end of the text. A command
-//! ends with its line, or with `;`. Comments go from `--` to the end of the line; after a command,
-//! they are arguments of it.
+//! A statement begins with a word of the language and ends with `;` or the end of the text. A
+//! command ends with its line, or with `;`. Comments go from `--` to the end of the line; after a
+//! command, they are arguments of it.
 
 use clap::{CommandFactory, Parser};
 use permazen_query::parse::begins_statement;
@@ -94,7 +94,8 @@ impl Script {
         }
     }
 
-    /// The same failure with the position of the piece that failed, if the script has several or is a file.
+    /// The same failure with the position of the piece that failed, if the script has several or is
+    /// a file.
     pub(super) fn with_position(&self, piece: &Piece, failure: Failure) -> Failure {
         let is_file = self.sources.get(piece.source).is_some_and(|source| source.name.is_some());
         let is_known = failure.position.is_some() || failure.message.is_empty();

@@ -63,7 +63,8 @@ fn busy(failure: &Failure, wait: Duration) -> Failure {
     Failure { is_retryable: true, ..Failure::with(Exit::Busy, message) }
 }
 
-/// Runs something that may wait for others, or for the server of the store, and says so if it takes long.
+/// Runs something that may wait for others, or for the server of the store, and says so if it takes
+/// long.
 pub(crate) fn telling<T>(on_server: bool, run: impl FnOnce() -> T) -> T {
     thread::scope(|scope| {
         let (running, ended) = channel::<()>();

@@ -32,8 +32,8 @@ fn without_url(error: KvError) -> Failure {
 }
 
 impl Session {
-    /// Opens the database that the command line names. Nothing is recorded and nothing is removed by
-    /// that.
+    /// Opens the database that the command line names. Nothing is recorded and nothing is removed
+    /// by that.
     pub(crate) fn open(
         args: &Args,
         encodings: Arc<EncodingRegistry>,
@@ -73,7 +73,8 @@ impl Session {
         Ok(Session::over(options, store.clone(), store, encodings, interrupt))
     }
 
-    /// With the files of `store` and the transactions of `kv`, which is the same store, perhaps wrapped.
+    /// With the files of `store` and the transactions of `kv`, which is the same store, perhaps
+    /// wrapped.
     pub(crate) fn over(
         options: Options,
         store: Arc<OpenStore>,
@@ -98,8 +99,8 @@ impl Session {
     }
 }
 
-/// Says which settings of the server of `store` endanger what is committed. What only makes it slow is advice that always
-/// comes, and would hide the others; `info` has it.
+/// Says which settings of the server of `store` endanger what is committed. What only makes it slow
+/// is advice that always comes, and would hide the others; `info` has it.
 pub(crate) fn warn_of(store: &OpenStore) {
     let dangers = store.warnings().iter().filter(|warning| warning.kind() != WarningKind::Speed);
     for warning in dangers {
@@ -111,7 +112,8 @@ fn is_on_server(opening: &Opening, name: &OsStr) -> bool {
     opening.locate(name).is_ok_and(|(kind, _)| kind.is_on_servers())
 }
 
-/// Whether a store could not be opened because it is not there. A URL is no path, so stores on servers say it.
+/// Whether a store could not be opened because it is not there. A URL is no path, so stores on
+/// servers say it.
 fn is_missing(on_server: bool, error: &KvError) -> bool {
     match error {
         KvError::NoStore { .. } => true,

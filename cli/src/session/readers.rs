@@ -2,8 +2,9 @@
 
 use permazen::open::OpenStore;
 
-/// From now on, this process gives the files and folders that it makes no permissions that the files of `store` do not
-/// give. Copies and the files that commands write also look at their group; this is for all the rest.
+/// From now on, this process gives the files and folders that it makes no permissions that the
+/// files of `store` do not give. Copies and the files that commands write also look at their group;
+/// this is for all the rest.
 #[cfg(unix)]
 pub(super) fn keep_out(store: &OpenStore) {
     use rustix::fs::{Mode, RawMode};

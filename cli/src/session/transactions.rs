@@ -34,7 +34,8 @@ impl Session {
         })
     }
 
-    /// Does the same as [`begin_reading`](Self::begin_reading). The operations on the store are counted.
+    /// Does the same as [`begin_reading`](Self::begin_reading). The operations on the store are
+    /// counted.
     pub(crate) fn begin_counted(&self) -> Result<Transaction, Failure> {
         self.begin_with(&TxOptions::reading(), |config| match self.counted.begin(config) {
             Err(error) if is_damage(&error) => {
@@ -89,8 +90,8 @@ impl Session {
         Counted::over(store, self.database.encodings().clone())
     }
 
-    /// Begins a transaction of [`optimistic`](Self::optimistic) that writes. That needs no `--write`:
-    /// only its commit does.
+    /// Begins a transaction of [`optimistic`](Self::optimistic) that writes. That needs no
+    /// `--write`: only its commit does.
     pub(crate) fn begin_optimistic(&self, database: &Counted) -> Result<Transaction, Failure> {
         let options = TxOptions::writing().with_wait(self.options.wait);
         Ok(database.begin(&config().kv_options(options))?)
@@ -202,8 +203,8 @@ impl Session {
         self.interrupt.commit(|| Ok(transaction.commit()?))
     }
 
-    /// Runs `action` in a transaction of its own, which is committed. In a conflict, it is run again
-    /// until the time to wait is over. `action` must print nothing.
+    /// Runs `action` in a transaction of its own, which is committed. In a conflict, it is run
+    /// again until the time to wait is over. `action` must print nothing.
     pub(crate) fn write<T>(
         &self,
         mut action: impl FnMut(&Transaction) -> Result<T, Failure>,

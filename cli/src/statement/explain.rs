@@ -12,7 +12,8 @@ use crate::failure::{Answer, Failure};
 use crate::output::Output;
 use crate::session::{Session, counter_of};
 
-/// Shows how `explained` would be run, and what else a deletion would do. `run`: it is also run, and what it does is counted.
+/// Shows how `explained` would be run, and what else a deletion would do. `run`: it is also run,
+/// and what it does is counted.
 pub(super) fn explain(
     transaction: &Transaction,
     explained: &Checked,

@@ -20,8 +20,8 @@ use crate::output::{self, Format, Output};
 use crate::script::Ids;
 use crate::session::Session;
 
-/// Runs a statement in a transaction. If it fails or is stopped by Ctrl-C, it has changed
-/// nothing, and the transaction can continue. `locate` says where a mistake is. `ids` are those of new
+/// Runs a statement in a transaction. If it fails or is stopped by Ctrl-C, it has changed nothing,
+/// and the transaction can continue. `locate` says where a mistake is. `ids` are those of new
 /// objects: they stay the same if the statements of a transaction are run again.
 pub(crate) fn run(
     transaction: &Transaction,

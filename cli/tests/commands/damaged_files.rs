@@ -1,5 +1,5 @@
-//! LMDB environments whose file was damaged while no program had it open. No command ends with a signal or a panic:
-//! it prints what is right, or says that the file is damaged.
+//! LMDB environments whose file was damaged while no program had it open. No command ends with a
+//! signal or a panic: it prints what is right, or says that the file is damaged.
 
 use std::process::Output;
 

@@ -1,9 +1,9 @@
-//! Permazen for Java takes the files that `save` and `kv dump` write, and a database that it has open
-//! is in use.
+//! Permazen for Java takes the files that `save` and `kv dump` write, and a database that it has
+//! open is in use.
 //!
-//! The driver in `tests/java` plays Java's part: it does what the commands `load` and `kvload` of its
-//! command line do, which itself is not published. Without the driver or `java` these tests say what
-//! is missing and end; with `PERMAZEN_JAVA=1` they fail.
+//! The driver in `tests/java` plays Java's part: it does what the commands `load` and `kvload` of
+//! its command line do, which itself is not published. Without the driver or `java` these tests say
+//! what is missing and end; with `PERMAZEN_JAVA=1` they fail.
 
 use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -195,8 +195,8 @@ fn without_schemas(pairs: &[(Vec<u8>, Vec<u8>)]) -> Vec<&(Vec<u8>, Vec<u8>)> {
     pairs.iter().filter(|(key, _)| !key.starts_with(&[0, 1])).collect()
 }
 
-/// All objects in a form that does not depend on their IDs, sorted: each object with a number for each
-/// object that it refers to, which is made from what that object has, and so on.
+/// All objects in a form that does not depend on their IDs, sorted: each object with a number for
+/// each object that it refers to, which is made from what that object has, and so on.
 fn without_ids(store: &str) -> Vec<String> {
     let mut objects = BTreeMap::new();
     let types = run(&[store, "--raw", "types", "--no-counts"], "").out(0);

@@ -41,8 +41,8 @@ fn documents_are_those_of_java() {
     }
 }
 
-/// Without storage IDs, our references can be loaded (XD4); apart from them, the documents are those
-/// of Java.
+/// Without storage IDs, our references can be loaded (XD4); apart from them, the documents are
+/// those of Java.
 #[test]
 fn portable_documents_are_those_of_java_but_for_references() {
     for name in RECORDED {

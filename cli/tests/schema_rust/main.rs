@@ -1,8 +1,8 @@
 //! `schema rust`: what it prints compiles, and the structs have the schema they were printed for.
 //!
 //! `generated.rs` is what it prints for the schemas of `schemas.rs`.
-//! `PERMAZEN_GENERATED=write cargo test -p permazen-cli --test schema_rust` writes it again; then run
-//! the test once more, with the new file compiled in.
+//! `PERMAZEN_GENERATED=write cargo test -p permazen-cli --test schema_rust` writes it again; then
+//! run the test once more, with the new file compiled in.
 #![allow(clippy::expect_used)]
 
 #[allow(dead_code, unreachable_pub, clippy::all, clippy::pedantic)]

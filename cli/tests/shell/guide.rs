@@ -1,6 +1,7 @@
 //! The examples of the guide's page about the shell do what the page shows.
 //!
-//! `PERMAZEN_TRANSCRIPTS=write cargo test -p permazen-cli --test shell guide` writes the page again.
+//! `PERMAZEN_TRANSCRIPTS=write cargo test -p permazen-cli --test shell guide` writes the page
+//! again.
 
 use std::path::Path;
 use std::process::{Command, Stdio};

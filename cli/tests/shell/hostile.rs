@@ -15,8 +15,8 @@ use serde_json::Value as Json;
 
 use crate::support::{Ran, on_terminal, program};
 
-/// All characters of the categories Cc, Cf, Zl and Zp of Unicode 16. Those that set the direction of
-/// writing are among them.
+/// All characters of the categories Cc, Cf, Zl and Zp of Unicode 16. Those that set the direction
+/// of writing are among them.
 const CONTROLS: [(u32, u32); 23] = [
     (0x0, 0x1f),
     (0x7f, 0x9f),
@@ -68,8 +68,8 @@ fn constant(name: &str) -> String {
     name.chars().filter(|c| *c <= '\u{ffff}').collect()
 }
 
-/// Types with hostile names, whose fields and indexes have hostile names, and an object of each with
-/// hostile values.
+/// Types with hostile names, whose fields and indexes have hostile names, and an object of each
+/// with hostile values.
 struct Hostile {
     folder: tempfile::TempDir,
     names: Vec<String>,

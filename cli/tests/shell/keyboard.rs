@@ -1,5 +1,5 @@
-//! The terminal as others find it: after signals, while the program is stopped, and with what was typed
-//! before it was asked for.
+//! The terminal as others find it: after signals, while the program is stopped, and with what was
+//! typed before it was asked for.
 
 use std::io::Write;
 use std::process::Command;

@@ -105,8 +105,8 @@ fn a_dump_that_was_changed_meanwhile() {
     assert!(ran.err.contains("it was changed since it was read; open it again"), "{}", ran.err);
 }
 
-/// A transaction that waits for a person is given up although nothing is typed, so that the store can
-/// use its space again.
+/// A transaction that waits for a person is given up although nothing is typed, so that the store
+/// can use its space again.
 #[test]
 fn what_is_too_old_is_given_up_while_nothing_is_typed() {
     let db = Fixture::new();

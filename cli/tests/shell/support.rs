@@ -157,8 +157,8 @@ impl From<Output> for Ran {
     }
 }
 
-/// Says that a test is left out because there is no program `script`. Where everything is tested, it
-/// must be there.
+/// Says that a test is left out because there is no program `script`. Where everything is tested,
+/// it must be there.
 pub(crate) fn without_terminal() {
     assert!(std::env::var_os("CI").is_none(), "there is no program `script` to make a terminal");
     println!("skipped: there is no program `script` to make a terminal");

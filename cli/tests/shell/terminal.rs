@@ -31,8 +31,8 @@ impl Terminal {
     /// The same with another store; the history is beside the database.
     pub(crate) fn on(db: &Fixture, store: &Path, options: &str, pager: &str) -> Option<Terminal> {
         let program = assert_cmd::cargo::cargo_bin!("permazen").display().to_string();
-        // Without `exec`, some shells stay beside the program: Ctrl-C kills them too, and their exit code hides
-        // that of the program.
+        // Without `exec`, some shells stay beside the program: Ctrl-C kills them too, and their
+        // exit code hides that of the program.
         Terminal::runs(db, &format!("exec '{program}' '{}' {options}", store.display()), pager)
     }
 
@@ -42,7 +42,8 @@ impl Terminal {
             without_terminal();
             return None;
         }
-        // `nohup` and shells without jobs let the tests ignore signals, which the program would inherit.
+        // `nohup` and shells without jobs let the tests ignore signals, which the program would
+        // inherit.
         let mut command = Command::new("env");
         // A test that waits for what is never shown fails with what was shown.
         command.args(["--default-signal", "timeout", "--foreground", LONGEST]);

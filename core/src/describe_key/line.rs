@@ -13,8 +13,8 @@ use crate::schema::{ResolvedType, SchemaBundle};
 /// How many characters of a value are shown.
 const SHOWN: usize = 60;
 
-/// What a key of meta-data stands for: `storage ID table, storage ID 17`. `None` for other keys, and
-/// for meta-data of an unknown kind.
+/// What a key of meta-data stands for: `storage ID table, storage ID 17`. `None` for other keys,
+/// and for meta-data of an unknown kind.
 pub fn meta_data(key: &[u8]) -> Option<String> {
     Some(match parse_key(key) {
         KeyKind::FormatVersion => "format version".to_owned(),

@@ -68,8 +68,8 @@ pub fn pieces<'k>(
     parts.iter().map(|(bytes, part)| Piece { bytes, words: in_text(part) }).collect()
 }
 
-/// Shows pieces as lines: the bytes in hex, then the words. Of a long piece, only the first 32 bytes
-/// are shown. Without pieces, it is the line `Empty byte array`, without an end of the line.
+/// Shows pieces as lines: the bytes in hex, then the words. Of a long piece, only the first 32
+/// bytes are shown. Without pieces, it is the line `Empty byte array`, without an end of the line.
 #[derive(Debug, Clone, Copy)]
 pub struct Lines<'p>(pub &'p [Piece<'p>]);
 

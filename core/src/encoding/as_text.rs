@@ -10,9 +10,9 @@ use super::{Encodable, Encoding, EncodingError, EncodingId, Reader, Result, Valu
 
 /// A value that is stored as its text: the encoding is that of `String`, and so is the order.
 ///
-/// With it, a field can have a type of another crate that has `Display` and `FromStr`, for which your
-/// program cannot implement [`Encodable`]. `FromStr` must accept what `Display` prints and give an
-/// equal value, and equal values must have equal texts.
+/// With it, a field can have a type of another crate that has `Display` and `FromStr`, for which
+/// your program cannot implement [`Encodable`]. `FromStr` must accept what `Display` prints and
+/// give an equal value, and equal values must have equal texts.
 ///
 /// ```
 /// use std::collections::BTreeSet;

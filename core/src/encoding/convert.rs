@@ -144,8 +144,8 @@ fn to_primitive(
 /// wherever both are; also inside arrays.
 ///
 /// Converting a value and then converting back can give the first value again although the one
-/// between is another. The largest `long` becomes 2⁶³ as `double`. A `Date` before 1582 is printed in
-/// the Julian calendar, and an `Instant` is read in the Gregorian one.
+/// between is another. The largest `long` becomes 2⁶³ as `double`. A `Date` before 1582 is printed
+/// in the Julian calendar, and an `Instant` is read in the Gregorian one.
 pub(crate) fn same_meaning(a_is: &dyn Encoding, a: &Value, b_is: &dyn Encoding, b: &Value) -> bool {
     if let (Some(a), Some(b)) = (Number::of(a), Number::of(b)) {
         return a.is_same(&b);

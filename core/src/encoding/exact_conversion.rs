@@ -197,8 +197,8 @@ impl<'a> Conversion<'a> {
         {
             return Ok(bytes);
         }
-        // Not the stored bytes: a time in a region may be stored with an offset from an older edition
-        // of the region's rules, and counts as the time that is read.
+        // Not the stored bytes: a time in a region may be stored with an offset from an older
+        // edition of the region's rules, and counts as the time that is read.
         let original = self.from.encode_all(value).map_err(Failure::NoCounterpart)?;
         let exact = self.back().convert(&converted).is_ok_and(|(_, back)| back == original)
             && same_meaning(self.from, value, self.to, &converted);

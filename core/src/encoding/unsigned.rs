@@ -1,4 +1,5 @@
-//! `u32`, which is stored as Java's `long`: no other type of Java has all its values in their order.
+//! `u32`, which is stored as Java's `long`: no other type of Java has all its values in their
+//! order.
 
 use std::borrow::Cow;
 use std::sync::Arc;

@@ -1,5 +1,5 @@
-//! What the object layer asks the models in the course of a transaction: to call hooks, to check rules,
-//! and how objects are converted.
+//! What the object layer asks the models in the course of a transaction: to call hooks, to check
+//! rules, and how objects are converted.
 
 use std::sync::Arc;
 

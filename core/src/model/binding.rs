@@ -81,8 +81,8 @@ impl Models {
     }
 }
 
-/// What [`Bindings::others`] gives, by the storage ID of the index and whether the query returns map
-/// keys.
+/// What [`Bindings::others`] gives, by the storage ID of the index and whether the query returns
+/// map keys.
 type KnownOthers = BTreeMap<(StorageId, bool), Arc<[Other]>>;
 
 /// One model, bound to its object type.

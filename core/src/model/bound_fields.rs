@@ -1,4 +1,5 @@
-//! The fields of a struct, each found in its object type: what reading and writing its values needs.
+//! The fields of a struct, each found in its object type: what reading and writing its values
+//! needs.
 
 use std::any::TypeId;
 use std::sync::Arc;

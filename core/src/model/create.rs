@@ -18,8 +18,9 @@ impl Tx {
     ///
     /// # Errors
     /// [`Error::NotRegistered`]; [`Error::Encode`] if a field cannot hold its value;
-    /// [`Error::Object`] if a reference is to an object that does not exist, or if a hook deletes the
-    /// object while it is created. Nothing is created in these cases. If a listener fails, its error is returned, but the object exists.
+    /// [`Error::Object`] if a reference is to an object that does not exist, or if a hook deletes
+    /// the object while it is created. Nothing is created in these cases. If a listener fails, its
+    /// error is returned, but the object exists.
     pub fn create<M: Model>(&self, value: impl PlainData<M>) -> Result<Obj<'_, M>> {
         let binding = self.binding::<M>()?;
         let value = value.plain();
@@ -28,9 +29,9 @@ impl Tx {
     }
 
     /// Creates objects with these values and new IDs, all or none, and returns them in the order of
-    /// the values. It does what [`create`](Tx::create) does for one after the other, and is faster for
-    /// many. For more objects than fit into memory, call it several times; for a new database, see
-    /// [`Permazen::loader`](super::Permazen::loader).
+    /// the values. It does what [`create`](Tx::create) does for one after the other, and is faster
+    /// for many. For more objects than fit into memory, call it several times; for a new database,
+    /// see [`Permazen::loader`](super::Permazen::loader).
     ///
     /// ```
     /// # use permazen::{Permazen, PermazenObject, kv::memory::MemoryStore};
@@ -51,8 +52,8 @@ impl Tx {
     ///
     /// # Errors
     /// The errors of [`create`](Tx::create), of the first value that has one. Nothing is created
-    /// then, not even after the error of a listener. The objects are created together: the call also
-    /// fails if a hook for one of them deletes another one, and with
+    /// then, not even after the error of a listener. The objects are created together: the call
+    /// also fails if a hook for one of them deletes another one, and with
     /// [`Validation::Early`](super::Validation::Early), rules are checked after the last one.
     pub fn create_many<M: Model, V: PlainData<M>>(
         &self,
@@ -76,7 +77,8 @@ impl Tx {
         Ok(ids.into_iter().map(|id| Obj::new(self, binding, id)).collect())
     }
 
-    /// Does the same as [`create`](Tx::create) without types, so that the compiler makes it once for all models.
+    /// Does the same as [`create`](Tx::create) without types, so that the compiler makes it once
+    /// for all models.
     fn create_of(
         &self,
         binding: &Binding,
@@ -88,7 +90,8 @@ impl Tx {
     }
 
     /// Creates an object with these values and this ID, for example one that was exported. Returns
-    /// `None`, and does nothing, if an object has the ID. Costs the same as [`create`](Tx::create), and one get.
+    /// `None`, and does nothing, if an object has the ID. Costs the same as [`create`](Tx::create),
+    /// and one get.
     ///
     /// ```
     /// # use permazen::{Permazen, PermazenObject, kv::memory::MemoryStore};
@@ -121,14 +124,16 @@ impl Tx {
 
     /// Creates an object with default values and a new ID: those the model states (`default = …`),
     /// else those of the encodings. A `String` without a default is then null, and reading it fails
-    /// until it is set. Hooks for creations are called before the stated values are set, and what they
-    /// write to other fields stays. If all values are known, [`create`](Tx::create) is cheaper.
+    /// until it is set. Hooks for creations are called before the stated values are set, and what
+    /// they write to other fields stays. If all values are known, [`create`](Tx::create) is
+    /// cheaper.
     ///
     /// Cost: two puts; one put for each counter, each indexed simple field and each
     /// composite index.
     ///
     /// # Errors
-    /// [`Error::NotRegistered`]; [`Error::Object`] if a hook deletes the object while it is created.
+    /// [`Error::NotRegistered`]; [`Error::Object`] if a hook deletes the object while it is
+    /// created.
     pub fn create_default<M: Model>(&self) -> Result<Obj<'_, M>> {
         let binding = self.binding::<M>()?;
         let id = match binding.defaults()? {

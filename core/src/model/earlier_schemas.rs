@@ -1,11 +1,12 @@
-//! Schemas that are recorded before that of the models, so that they have the storage IDs they ask for.
+//! Schemas that are recorded before that of the models, so that they have the storage IDs they ask
+//! for.
 
 use super::error::{Error, Result};
 use crate::object::{self, TransactionConfig};
 use crate::schema::{ResolvedPart, SchemaBundle, SchemaError, SchemaId, SchemaModel};
 
-/// Begins a transaction that records `earlier` and then `own`, even if new schemas are not allowed; `None`
-/// if all of them are recorded. It still has the empty schema.
+/// Begins a transaction that records `earlier` and then `own`, even if new schemas are not allowed;
+/// `None` if all of them are recorded. It still has the empty schema.
 pub(super) fn recording_first(
     config: &TransactionConfig,
     earlier: &[SchemaModel],
@@ -37,7 +38,8 @@ pub(super) fn record(tx: &object::Transaction, models: &[SchemaModel]) -> Result
     })
 }
 
-/// The first object type for which a model asks for another storage ID than the database can give it.
+/// The first object type for which a model asks for another storage ID than the database can give
+/// it.
 fn contradiction(bundle: &SchemaBundle, models: &[SchemaModel]) -> Option<String> {
     let types = models.iter().flat_map(SchemaModel::object_types);
     { types }.find_map(|object_type| {

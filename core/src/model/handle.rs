@@ -94,8 +94,8 @@ impl<'t> Handle<'t> {
                 // The object's own schema does not have this definition of the field.
                 Ok(false) => move_and_set(),
                 // The object's own schema refuses the new value, but the schema of the models may
-                // allow it. So the object moves, and gets the new value with the move. The old value
-                // cannot prevent the move, because it is replaced.
+                // allow it. So the object moves, and gets the new value with the move. The old
+                // value cannot prevent the move, because it is replaced.
                 Err(error) if self.may_depend_on_schema(&error)? => move_and_set(),
                 set => Ok(set.map(drop)?),
             }
@@ -245,8 +245,8 @@ impl<'t> Handle<'t> {
             && self.is_missing(position)?)
     }
 
-    /// Whether removing from a collection changes nothing, because the object has nothing for it: its
-    /// own schema lacks the field, and no unknown field can have the values under a newer name.
+    /// Whether removing from a collection changes nothing, because the object has nothing for it:
+    /// its own schema lacks the field, and no unknown field can have the values under a newer name.
     pub(crate) fn has_nothing_to_remove(&self, position: usize) -> Result<bool> {
         if !self.is_empty_there(position)? {
             return Ok(false);

@@ -160,8 +160,8 @@ pub struct ObjectWriter<'a> {
 }
 
 impl<'a> ObjectWriter<'a> {
-    /// The content of an object with the values that `write` writes. It has no types, so that the compiler
-    /// makes it once for all models.
+    /// The content of an object with the values that `write` writes. It has no types, so that the
+    /// compiler makes it once for all models.
     pub(super) fn content_of(
         fields: &'a BoundFields,
         write: &mut dyn FnMut(&mut ObjectWriter<'_>) -> Result<()>,
@@ -228,8 +228,8 @@ impl<'a> ObjectWriter<'a> {
         self.written.is_empty()
     }
 
-    /// Writes a field with `write`, in place of what was written to it before. If `write` fails, the
-    /// field is not written.
+    /// Writes a field with `write`, in place of what was written to it before. If `write` fails,
+    /// the field is not written.
     pub(super) fn rewrite(
         &mut self,
         position: usize,

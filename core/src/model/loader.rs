@@ -18,8 +18,8 @@ use crate::object::{self, LoadProgress, Loaded, Memory, ObjectData, UnfinishedLo
 /// Fills a new database with objects, faster than transactions can: see [`Permazen::loader`].
 ///
 /// Objects that were added are sorted, in memory and in a temporary file. Only
-/// [`finish`](Loader::finish) writes to the database. To give up before, drop the loader. It stays on the thread that
-/// has made it.
+/// [`finish`](Loader::finish) writes to the database. To give up before, drop the loader. It stays
+/// on the thread that has made it.
 pub struct Loader<'p> {
     db: Permazen,
     bindings: Arc<Bindings>,
@@ -41,8 +41,8 @@ impl Permazen {
     /// A loader, which fills this database, if it has no objects yet.
     ///
     /// The result is what transactions would have made that create the same objects with the same
-    /// IDs. It is faster, because pairs are written in the order of their keys, which fills the pages
-    /// of a store one after the other. The objects can be more than fit into memory.
+    /// IDs. It is faster, because pairs are written in the order of their keys, which fills the
+    /// pages of a store one after the other. The objects can be more than fit into memory.
     ///
     /// Hooks, listeners and observers are not called. The rules of the models are checked, unless
     /// [`Builder::validation`](super::Builder::validation) says that commits do not check them, and
@@ -101,9 +101,9 @@ impl Permazen {
 }
 
 impl<'p> Loader<'p> {
-    /// Uses about this many bytes of memory, in place of 192 MiB. With less, the temporary file is in
-    /// more parts, and transactions are smaller: each writes at most a quarter of this, which is kept until it is
-    /// committed.
+    /// Uses about this many bytes of memory, in place of 192 MiB. With less, the temporary file is
+    /// in more parts, and transactions are smaller: each writes at most a quarter of this, which is
+    /// kept until it is committed.
     #[must_use]
     pub fn memory(mut self, bytes: usize) -> Self {
         self.core.set_memory(bytes);
@@ -128,8 +128,8 @@ impl<'p> Loader<'p> {
 
     /// A new ID, for an object that is added later with [`add_with_id`](Loader::add_with_id).
     ///
-    /// IDs of a model ascend, and so the objects lie in the database in the order in which their IDs
-    /// were drawn. The steps between them are random.
+    /// IDs of a model ascend, and so the objects lie in the database in the order in which their
+    /// IDs were drawn. The steps between them are random.
     ///
     /// # Errors
     /// [`Error::NotRegistered`].
@@ -153,9 +153,9 @@ impl<'p> Loader<'p> {
     ///
     /// # Errors
     /// [`Error::NotRegistered`]; [`Error::Encode`] if a field cannot hold its value;
-    /// [`Error::Invalid`] if a required value is missing, or the model's own validation of plain data
-    /// refuses it; [`Error::Object`] if a reference is to an object of a wrong type, a key is too long, or the ID is
-    /// of another type. The object was not added then, and others can be.
+    /// [`Error::Invalid`] if a required value is missing, or the model's own validation of plain
+    /// data refuses it; [`Error::Object`] if a reference is to an object of a wrong type, a key is
+    /// too long, or the ID is of another type. The object was not added then, and others can be.
     ///
     /// [`object::Error::TemporaryFile`] if the temporary file cannot be written; then the load has
     /// failed.
@@ -191,26 +191,30 @@ impl<'p> Loader<'p> {
         self.core.progress()
     }
 
-    /// Writes all objects to the database, in several transactions in the order of their keys. A transaction that fails
-    /// for a reason that may pass runs again, as [`Builder::retry`](super::Builder::retry) says.
+    /// Writes all objects to the database, in several transactions in the order of their keys. A
+    /// transaction that fails for a reason that may pass runs again, as
+    /// [`Builder::retry`](super::Builder::retry) says.
     ///
-    /// No other user may have the database open meanwhile: until this has returned, it is refused with
-    /// [`SchemaError::LoadUnfinished`](crate::schema::SchemaError::LoadUnfinished). If the program is
-    /// killed, it stays so; then remove the store, and load it again. A panic is as an error.
+    /// No other user may have the database open meanwhile: until this has returned, it is refused
+    /// with [`SchemaError::LoadUnfinished`](crate::schema::SchemaError::LoadUnfinished). If the
+    /// program is killed, it stays so; then remove the store, and load it again. A panic is as an
+    /// error.
     ///
     /// Cost: one put for each pair, index entries included; the check of unique fields costs what
-    /// [`Permazen::check_rules`] says of them. Objects of models that have hooks that validate are checked once more, as
-    /// at a commit ([`Tx::validate`](super::Tx::validate)).
+    /// [`Permazen::check_rules`] says of them. Objects of models that have hooks that validate are
+    /// checked once more, as at a commit ([`Tx::validate`](super::Tx::validate)).
     ///
     /// # Errors
-    /// [`Error::Object`] if an ID was given twice, or a reference is to an object that was not added.
-    /// [`Error::Invalid`] with up to [`RulesReport::LIMIT`](super::RulesReport::LIMIT) objects that break a rule. The errors of
-    /// the store and of the temporary file. After an error, the database is as empty as it was, with two exceptions:
+    /// [`Error::Object`] if an ID was given twice, or a reference is to an object that was not
+    /// added. [`Error::Invalid`] with up to [`RulesReport::LIMIT`](super::RulesReport::LIMIT)
+    /// objects that break a rule. The errors of the store and of the temporary file. After an
+    /// error, the database is as empty as it was, with two exceptions:
     ///
     /// - After [`Error::LoadNotUndone`] it stays refused.
     /// - If the outcome of the last commit is unknown
-    ///   ([`KvError::OutcomeUnknown`](permazen_kv::KvError::OutcomeUnknown)), or a function fails that a hook has
-    ///   registered to be called after the commit, the database can have all objects. It has all of them or none.
+    ///   ([`KvError::OutcomeUnknown`](permazen_kv::KvError::OutcomeUnknown)), or a function fails
+    ///   that a hook has registered to be called after the commit, the database can have all
+    ///   objects. It has all of them or none.
     pub fn finish(mut self) -> Result<LoadProgress> {
         let mut tell = self.tell.take();
         let checks = self.checks;
@@ -240,8 +244,8 @@ fn write(
     checks: bool,
     tell: &mut dyn FnMut(LoadProgress),
 ) -> Result<LoadProgress> {
-    // The schemas of the version of the store that this commits must not be known: the next transaction has to read that the
-    // store is being loaded.
+    // The schemas of the version of the store that this commits must not be known: the next
+    // transaction has to read that the store is being loaded.
     db.changing(|kv| {
         let tx = db.open_changed(kv)?;
         tx.core().begin_load(load, loaded.schema())?;

@@ -7,12 +7,12 @@
 //! transaction. [`Tx::index`] queries an index, which a field constant such as `Person::NAME`
 //! names.
 //!
-//! The modules from below: what models declare (`declare`, `model_info`); their fields, bound to a recorded
-//! schema, and values of whole objects (`bound_fields`, `load`); all that is bound (`binding`) and the
-//! transaction (`tx`); what references can refer to (`target`), and the fields of one object (`handle`);
-//! models and their objects (`object_type`, `obj`). On these stand the folders, each with the methods of
-//! `Tx` and of handles that belong to its subject. `bind` and `attach` put all of it together for
-//! `permazen`.
+//! The modules from below: what models declare (`declare`, `model_info`); their fields, bound to a
+//! recorded schema, and values of whole objects (`bound_fields`, `load`); all that is bound
+//! (`binding`) and the transaction (`tx`); what references can refer to (`target`), and the fields
+//! of one object (`handle`); models and their objects (`object_type`, `obj`). On these stand the
+//! folders, each with the methods of `Tx` and of handles that belong to its subject. `bind` and
+//! `attach` put all of it together for `permazen`.
 
 mod any_obj;
 mod attach;

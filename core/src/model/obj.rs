@@ -28,12 +28,13 @@ use crate::schema::SchemaId;
 /// not exist; access to its fields then fails.
 ///
 /// The accessors of the model's fields are methods of the handle: `person.name()?`,
-/// `person.set_name("Ann")?`. A field cannot have accessors with the name of one of the methods below:
-/// the derive refuses it, and says how to name them (`#[permazen(accessor = "…")]`).
+/// `person.set_name("Ann")?`. A field cannot have accessors with the name of one of the methods
+/// below: the derive refuses it, and says how to name them (`#[permazen(accessor = "…")]`).
 pub struct Obj<'t, M: Model> {
     fields: M::Fields<'t>,
-    /// The last field says whether a struct has a size. So the compiler need not look at the accessors
-    /// for it, and says nothing more if a model has none, because it flattens what is no mix-in.
+    /// The last field says whether a struct has a size. So the compiler need not look at the
+    /// accessors for it, and says nothing more if a model has none, because it flattens what is no
+    /// mix-in.
     _sized: (),
 }
 
@@ -114,8 +115,8 @@ impl<'t, M: Model> Obj<'t, M> {
     /// where the object is (docs/src/evolution.md). [`Evolution::AsJava`](super::Evolution::AsJava)
     /// moves an object at each access to a field.
     ///
-    /// This move alone is no change for the rules (docs/src/rules.md): an object that could not move
-    /// would be missing in the indexes of the new schema, and while an index lacks entries, no
+    /// This move alone is no change for the rules (docs/src/rules.md): an object that could not
+    /// move would be missing in the indexes of the new schema, and while an index lacks entries, no
     /// object can get another value in a unique field. What breaks a rule afterwards,
     /// [`Permazen::check_rules`](super::Permazen::check_rules) finds; [`Obj::revalidate`] has the
     /// transaction check this object.
@@ -124,8 +125,9 @@ impl<'t, M: Model> Obj<'t, M> {
     /// seek, a scan of the object's pairs, and one put or delete for each pair that differs.
     ///
     /// # Errors
-    /// If the object does not exist. [`Error::Refused`](super::Error::Refused) if values would be lost, and
-    /// [`Error::Upgrade`](super::Error::Upgrade) if an own conversion fails; the object then stays in its schema.
+    /// If the object does not exist. [`Error::Refused`](super::Error::Refused) if values would be
+    /// lost, and [`Error::Upgrade`](super::Error::Upgrade) if an own conversion fails; the object
+    /// then stays in its schema.
     pub fn migrate(&self) -> Result<bool> {
         Ok(self.tx().core.migrate(self.id())?)
     }
@@ -162,9 +164,9 @@ impl<'t, M: Model> Obj<'t, M> {
     }
 
     /// Writes all fields but counters as one operation. Pairs that do not change are not written.
-    /// What another transaction has written to the other fields since `value` was loaded is replaced;
-    /// [`load_versioned`](Obj::load_versioned) notices that. Counters keep their numbers: others may
-    /// have added to them. Set them with their own methods.
+    /// What another transaction has written to the other fields since `value` was loaded is
+    /// replaced; [`load_versioned`](Obj::load_versioned) notices that. Counters keep their numbers:
+    /// others may have added to them. Set them with their own methods.
     ///
     /// An object of another schema is changed where it is, if the fields that differ have the same
     /// definition there; otherwise it moves. A field that its schema lacks reads as its default, so
@@ -187,8 +189,8 @@ impl<'t, M: Model> Obj<'t, M> {
         handle.store_content(&ObjectWriter::content(&handle.binding.fields, value)?)
     }
 
-    /// Has all rules checked for this object, as if it were new: when the transaction commits, or at
-    /// the next [`Tx::validate`]. Use it for rules that depend on other objects than those that
+    /// Has all rules checked for this object, as if it were new: when the transaction commits, or
+    /// at the next [`Tx::validate`]. Use it for rules that depend on other objects than those that
     /// have changed. Does nothing if rules are [never](super::Validation::Off) checked.
     ///
     /// Cost: as much as [`exists`](Obj::exists).

@@ -17,17 +17,18 @@ use crate::object::{IdSet, Ids};
 /// A live, ordered set of objects: all objects of a type, the objects with a value in an index, or
 /// a combination of such sets.
 ///
-/// Making a set reads nothing; it is only a description. Combinations of sets merge sorted streams as
-/// they are read, and keep nothing in memory: one seek for each set that was combined, then one step
-/// per entry of an index, or per pair of the objects of a type. A union reads all of its sets. An
-/// intersection and a difference skip with seeks what the other set rules out. So put the smallest
-/// set first, and use [`tx.all`](Tx::all) only where no index has what is wanted. All sets of a
-/// combination must be of one transaction.
+/// Making a set reads nothing; it is only a description. Combinations of sets merge sorted streams
+/// as they are read, and keep nothing in memory: one seek for each set that was combined, then one
+/// step per entry of an index, or per pair of the objects of a type. A union reads all of its sets.
+/// An intersection and a difference skip with seeks what the other set rules out. So put the
+/// smallest set first, and use [`tx.all`](Tx::all) only where no index has what is wanted. All sets
+/// of a combination must be of one transaction.
 ///
 /// Objects may be changed, created and deleted during an iteration. The iterator does not return
-/// objects that were deleted, or otherwise left the set, ahead of it; and it does return objects that
-/// were created, or came into the set, ahead of it. This also holds for combinations: if something was
-/// changed since the last step, the next one seeks anew in each set that was combined.
+/// objects that were deleted, or otherwise left the set, ahead of it; and it does return objects
+/// that were created, or came into the set, ahead of it. This also holds for combinations: if
+/// something was changed since the last step, the next one seeks anew in each set that was
+/// combined.
 pub struct Objs<'t, T> {
     pub(super) tx: &'t Tx,
     ids: IdSet<'t>,
@@ -109,8 +110,8 @@ impl<'t, T: Target> Objs<'t, T> {
         Objs::new(self.tx, self.ids.intersection_all(others))
     }
 
-    /// A page of objects by ascending ID: the first `limit` of those after the token of the previous
-    /// page. `None` gives the first page. A limit of 0 counts as 1. See
+    /// A page of objects by ascending ID: the first `limit` of those after the token of the
+    /// previous page. `None` gives the first page. A limit of 0 counts as 1. See
     /// [`Index::page`](super::Index::page).
     ///
     /// Cost: that of reading the objects of the page, and one more to see whether there are more.
@@ -168,8 +169,8 @@ impl<'t, T: Target> Objs<'t, T> {
         Ok(self.ids.is_empty()?)
     }
 
-    /// How many objects there are. Reads all IDs. For all objects of a model or kind, these come from
-    /// the object schema index: a seek for each recorded schema, then a step for each object.
+    /// How many objects there are. Reads all IDs. For all objects of a model or kind, these come
+    /// from the object schema index: a seek for each recorded schema, then a step for each object.
     pub fn count(&self) -> Result<usize> {
         match self.ids.filter_of_all() {
             Some(all) => Ok(self.tx.core().count_objects(all)?),
@@ -265,7 +266,8 @@ impl<'t> Ahead<'t> {
         Box::new(Ahead { tx, ids: ids.iter(), left: 0 })
     }
 
-    /// Another object is about to come. Fails if the transaction must run again; then no read says so any more.
+    /// Another object is about to come. Fails if the transaction must run again; then no read says
+    /// so any more.
     fn step(
         &mut self,
         next: impl FnMut(&mut Ids<'t>) -> Option<crate::object::Result<ObjId>>,
@@ -324,7 +326,8 @@ impl<T: Target> DoubleEndedIterator for ObjsIter<'_, T> {
 
 /// All objects, of some types or of any.
 impl Tx {
-    /// All objects of a model or kind by ascending ID, in whichever schema they are stored. Reads nothing.
+    /// All objects of a model or kind by ascending ID, in whichever schema they are stored. Reads
+    /// nothing.
     ///
     /// Cost of reading the set: one seek, then one step per pair of the objects. Objects with many
     /// pairs cost a seek each instead.
@@ -357,8 +360,8 @@ impl Tx {
 impl Tx {
     /// Reads all fields of these objects, in their order; one that comes twice is there twice.
     ///
-    /// Cost: that of [`load`](super::Obj::load) for each. A store on a server is asked once for each 64 of them, where to load
-    /// them one by one takes a round trip for each.
+    /// Cost: that of [`load`](super::Obj::load) for each. A store on a server is asked once for
+    /// each 64 of them, where to load them one by one takes a round trip for each.
     ///
     /// ```
     /// # use permazen::{PermazenObject, Permazen, kv::memory::MemoryStore};
@@ -375,8 +378,9 @@ impl Tx {
     /// ```
     ///
     /// # Errors
-    /// The error of [`load`](super::Obj::load) for the first object for which it fails, such as one that does not exist;
-    /// [`Error::NotRegistered`](super::Error::NotRegistered); [`Error::WrongType`](super::Error::WrongType) if an ID belongs to another type.
+    /// The error of [`load`](super::Obj::load) for the first object for which it fails, such as one
+    /// that does not exist; [`Error::NotRegistered`](super::Error::NotRegistered);
+    /// [`Error::WrongType`](super::Error::WrongType) if an ID belongs to another type.
     pub fn load_all<M: Model>(
         &self,
         objects: impl IntoIterator<Item = impl Into<Ref<M>>>,
@@ -392,12 +396,13 @@ impl Tx {
         Ok(loaded)
     }
 
-    /// Asks a store on a server for these objects, of any types, before they are used one by one: once for each 64,
-    /// where their first uses take a round trip each. Objects that do not exist are passed over. An object that is
-    /// damaged makes its use fail, not this. A transaction keeps about 32 MiB of what it has read.
+    /// Asks a store on a server for these objects, of any types, before they are used one by one:
+    /// once for each 64, where their first uses take a round trip each. Objects that do not exist
+    /// are passed over. An object that is damaged makes its use fail, not this. A transaction keeps
+    /// about 32 MiB of what it has read.
     ///
-    /// Cost: nothing on other stores. Where transactions are checked for conflicts by what they have read, as
-    /// on etcd, these objects count as read.
+    /// Cost: nothing on other stores. Where transactions are checked for conflicts by what they
+    /// have read, as on etcd, these objects count as read.
     ///
     /// ```
     /// # use permazen::{PermazenObject, Permazen, Ref, kv::memory::MemoryStore};

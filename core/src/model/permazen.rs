@@ -142,13 +142,12 @@ impl Builder {
     /// as they are, and only what needs them to move is refused.
     ///
     /// This is judged by the recorded schemas of types that have objects; no value is read. The
-    /// values of a field would be lost if only null or an empty collection could be kept of them. What
-    /// own conversions take is only known when they run: a dry run of
-    /// [`upgrade_all`](Permazen::upgrade_all) tells it.
-    /// `build` then refuses the models, even if no object has another value in that field.
-    /// [`Builder::evolution_report`] judges in the same way. Do not
-    /// use this in a program that may be rolled back: its earlier version would refuse a database in
-    /// which the later one has stored fields that the earlier one does not know.
+    /// values of a field would be lost if only null or an empty collection could be kept of them.
+    /// What own conversions take is only known when they run: a dry run of
+    /// [`upgrade_all`](Permazen::upgrade_all) tells it. `build` then refuses the models, even if no
+    /// object has another value in that field. [`Builder::evolution_report`] judges in the same
+    /// way. Do not use this in a program that may be rolled back: its earlier version would refuse
+    /// a database in which the later one has stored fields that the earlier one does not know.
     pub fn strict(mut self) -> Self {
         self.strict = true;
         self
@@ -187,8 +186,8 @@ impl Builder {
     }
 
     /// Sets how a transaction runs again after a failure that may pass. This applies to
-    /// [`build`](Builder::build), to [`Permazen::write`], [`Permazen::read`] and their `try_` forms,
-    /// and to the beginning of the transactions of [`Permazen::begin`] and
+    /// [`build`](Builder::build), to [`Permazen::write`], [`Permazen::read`] and their `try_`
+    /// forms, and to the beginning of the transactions of [`Permazen::begin`] and
     /// [`Permazen::begin_read`].
     pub fn retry(mut self, retry: Retry) -> Self {
         self.retry = retry;
@@ -196,16 +195,16 @@ impl Builder {
     }
 
     /// Sets when the rules of the models are checked: what must be unique, singletons, required
-    /// values, and the functions that a model names to check its objects. By default that is when a transaction commits.
-    /// [`Tx::set_validation`] changes it for one transaction.
+    /// values, and the functions that a model names to check its objects. By default that is when a
+    /// transaction commits. [`Tx::set_validation`] changes it for one transaction.
     pub fn validation(mut self, validation: Validation) -> Self {
         self.rules.validation = validation;
         self
     }
 
     /// Makes the check of a unique field compare only the objects that have an entry in its index.
-    /// This matters while objects in other recorded schemas have no entries in that index: the check
-    /// cannot find them. By default, a commit that writes the field is then refused.
+    /// This matters while objects in other recorded schemas have no entries in that index: the
+    /// check cannot find them. By default, a commit that writes the field is then refused.
     pub fn unique_among_indexed(mut self) -> Self {
         self.rules.among_indexed = true;
         self
@@ -216,8 +215,8 @@ impl Builder {
     /// at the same time, it runs again, as [`Builder::retry`] says.
     ///
     /// Warns (`tracing::warn`) of conversions of fields that are called for no recorded schema
-    /// although there are objects: see [`NeverCalled`](super::NeverCalled). Cost: nothing if no field
-    /// states a conversion; otherwise counting the objects of these types, as
+    /// although there are objects: see [`NeverCalled`](super::NeverCalled). Cost: nothing if no
+    /// field states a conversion; otherwise counting the objects of these types, as
     /// [`Permazen::evolution_report`] does.
     ///
     /// # Errors
@@ -230,8 +229,8 @@ impl Builder {
         let earlier = std::mem::replace(&mut self.earlier, Ok(Vec::new()))?;
         let (database, config) = self.database(&schema)?;
         let mut using = Vec::new();
-        // If it was recorded with other storage IDs than the earlier ones ask for, and has no objects,
-        // it may go.
+        // If it was recorded with other storage IDs than the earlier ones ask for, and has no
+        // objects, it may go.
         if earlier.is_empty() {
             using.push(UsedByProcess::new(schema.schema_id()));
         }
@@ -293,9 +292,9 @@ impl Builder {
         Ok(Permazen { shared: Arc::new(shared) })
     }
 
-    /// What would become of the stored objects if the database were opened with these models. This is
-    /// the report that [`Permazen::evolution_report`] gives after opening. It writes nothing to the
-    /// database: it records no schema and removes none.
+    /// What would become of the stored objects if the database were opened with these models. This
+    /// is the report that [`Permazen::evolution_report`] gives after opening. It writes nothing to
+    /// the database: it records no schema and removes none.
     ///
     /// ```
     /// # use std::sync::Arc;
@@ -427,8 +426,8 @@ impl Permazen {
         &self.shared.database
     }
 
-    /// What was done with the store since this process opened it: transactions, commits, conflicts, waits, and what
-    /// was asked of servers.
+    /// What was done with the store since this process opened it: transactions, commits, conflicts,
+    /// waits, and what was asked of servers.
     ///
     /// ```
     /// use permazen::{Permazen, PermazenObject, kv::memory::MemoryStore};
@@ -446,9 +445,9 @@ impl Permazen {
         self.shared.database.kv().counters()
     }
 
-    /// What becomes of objects that were stored with other models: which fields stay as they are, are
-    /// converted or would be lost, and which indexes lack the objects. This is judged by the recorded
-    /// schemas; no value is read.
+    /// What becomes of objects that were stored with other models: which fields stay as they are,
+    /// are converted or would be lost, and which indexes lack the objects. This is judged by the
+    /// recorded schemas; no value is read.
     ///
     /// Cost: for each type of each other recorded schema a seek, and a step per object up to
     /// 1,000.
@@ -463,15 +462,15 @@ impl Permazen {
     /// [`Database::begin`] says what it reads of the recorded schemas.
     ///
     /// # Errors
-    /// If the store fails. If another program has removed the schema, this records it again; that is
-    /// an error if new schemas are not allowed ([`Builder::allow_new_schema`]). It is also an error
-    /// if another program has recorded a schema that contradicts this one.
+    /// If the store fails. If another program has removed the schema, this records it again; that
+    /// is an error if new schemas are not allowed ([`Builder::allow_new_schema`]). It is also an
+    /// error if another program has recorded a schema that contradicts this one.
     pub fn begin(&self) -> Result<Transaction> {
         self.begin_with(&self.shared.config)
     }
 
-    /// Begins a transaction that sees a snapshot and keeps no writer waiting. Changes are refused in
-    /// it with [`object::Error::ReadOnly`].
+    /// Begins a transaction that sees a snapshot and keeps no writer waiting. Changes are refused
+    /// in it with [`object::Error::ReadOnly`].
     ///
     /// # Errors
     /// The same as for [`Permazen::begin`].
@@ -516,8 +515,8 @@ impl Permazen {
         Ok(Transaction::new(core))
     }
 
-    /// Begins a transaction of the store and runs `attempt` on it, which ends it on this thread, again and again as
-    /// [`Builder::retry`] says. The beginning can run again too.
+    /// Begins a transaction of the store and runs `attempt` on it, which ends it on this thread,
+    /// again and again as [`Builder::retry`] says. The beginning can run again too.
     pub(super) fn changing<T>(&self, mut attempt: impl FnMut(KvTx) -> Result<T>) -> Result<T> {
         let Shared { database, config, retry, .. } = &*self.shared;
         let options = config.kv().clone().ending_here();
@@ -544,8 +543,8 @@ impl Permazen {
     }
 
     /// Calls `observer` in all transactions that begin from now on, until
-    /// [`stop_observing`](Permazen::stop_observing), as [`Tx::observe`] does in one. It is called in
-    /// the threads of the transactions.
+    /// [`stop_observing`](Permazen::stop_observing), as [`Tx::observe`] does in one. It is called
+    /// in the threads of the transactions.
     ///
     /// Cost: the next transaction takes time proportional to the number of all hooks.
     ///
@@ -563,9 +562,10 @@ impl Permazen {
     }
 
     /// Calls `observer` after the commit of each transaction that begins from now on, once for each
-    /// object of the model, of the kind, or of any model with the mix-in that the transaction has created, changed or deleted, in the thread of the
-    /// transaction. It is told what the transaction has done with the object in sum. Commits of other
-    /// processes are not told; `watch_object` of the object layer is for these.
+    /// object of the model, of the kind, or of any model with the mix-in that the transaction has
+    /// created, changed or deleted, in the thread of the transaction. It is told what the
+    /// transaction has done with the object in sum. Commits of other processes are not told;
+    /// `watch_object` of the object layer is for these.
     ///
     /// An observer can begin other transactions.
     ///
@@ -593,9 +593,9 @@ impl Permazen {
         Ok(self.shared.observers.add_committed::<M>(observer))
     }
 
-    /// Ends what [`observe`](Permazen::observe) or [`observe_committed`](Permazen::observe_committed)
-    /// began. Transactions that have begun before still
-    /// call the observer. Returns false if there is no such observer.
+    /// Ends what [`observe`](Permazen::observe) or
+    /// [`observe_committed`](Permazen::observe_committed) began. Transactions that have begun
+    /// before still call the observer. Returns false if there is no such observer.
     pub fn stop_observing(&self, observer: ObserverId) -> bool {
         self.shared.observers.remove(observer)
     }
@@ -614,12 +614,13 @@ impl Permazen {
     /// After a failure that may pass, such as a conflict with another transaction, everything is
     /// rolled back and `body` runs again, as [`Builder::retry`] says. So `body` should have no
     /// effects outside of the transaction. If the transaction, or another one within `body`, has
-    /// waited in vain for the right to write, `body` is not run again. To return an error of the application, use
-    /// [`Error::other`] or [`try_write`](Permazen::try_write).
+    /// waited in vain for the right to write, `body` is not run again. To return an error of the
+    /// application, use [`Error::other`] or [`try_write`](Permazen::try_write).
     ///
-    /// On stores where writers take turns (memory, LMDB, SQLite), another `write` or `begin` on the same thread
-    /// within `body`, its hooks and its observers would wait for this one. It is refused at once, with
-    /// [`KvError::WithinWrite`](permazen_kv::KvError::WithinWrite). Functions that write should take a `&Tx`.
+    /// On stores where writers take turns (memory, LMDB, SQLite), another `write` or `begin` on the
+    /// same thread within `body`, its hooks and its observers would wait for this one. It is
+    /// refused at once, with [`KvError::WithinWrite`](permazen_kv::KvError::WithinWrite). Functions
+    /// that write should take a `&Tx`.
     ///
     /// # Errors
     /// The errors of [`Permazen::begin`], of `body` and of the commit.
@@ -680,10 +681,10 @@ impl Permazen {
         })
     }
 
-    /// Begins a transaction of the store and runs `attempt` on it. After a failure that may pass, this
-    /// happens again with another transaction. Opening the database, which is part of an attempt, can
-    /// fail in this way too, because it may record the schema again. If `attempt` ends the transaction
-    /// on this thread, `options` may say so.
+    /// Begins a transaction of the store and runs `attempt` on it. After a failure that may pass,
+    /// this happens again with another transaction. Opening the database, which is part of an
+    /// attempt, can fail in this way too, because it may record the schema again. If `attempt` ends
+    /// the transaction on this thread, `options` may say so.
     fn retrying<T, E: Failure>(
         &self,
         options: &TxOptions,

@@ -7,8 +7,9 @@ type BoxedError = Box<dyn std::error::Error + Send + Sync>;
 /// A type that a field of a struct can have if the database stores a `D`:
 /// `#[permazen(with = D)]`.
 ///
-/// You do not implement this trait. Implement `TryFrom` both ways, or `From` where nothing can fail.
-/// For a type of another crate, which you cannot implement `TryFrom` for, there is [`AsText`].
+/// You do not implement this trait. Implement `TryFrom` both ways, or `From` where nothing can
+/// fail. For a type of another crate, which you cannot implement `TryFrom` for, there is
+/// [`AsText`].
 ///
 /// `How` says which of the two it is.
 #[diagnostic::on_unimplemented(

@@ -65,7 +65,8 @@ impl<'t> Handles<'t> {
 
 impl Tx {
     /// A handle on the object that a reference, an ID or a handle of another transaction names: an
-    /// [`Obj`](crate::Obj) for a model, the enum for a kind. The object need not exist. Reads nothing.
+    /// [`Obj`](crate::Obj) for a model, the enum for a kind. The object need not exist. Reads
+    /// nothing.
     ///
     /// # Errors
     /// [`Error::NotRegistered`]; [`Error::WrongType`] if the ID belongs to another type.

@@ -101,8 +101,8 @@ fn declared_in(model: &ModelInfo, of: Option<fn() -> TypeId>) -> &'static str {
     of.and_then(|of| model.mixin(of())).map_or(model.name, |mixin| mixin.path)
 }
 
-/// Reports names in `was` and `removed` that fields of the model or of its mix-ins have. The derive has
-/// compared the names within one struct.
+/// Reports names in `was` and `removed` that fields of the model or of its mix-ins have. The derive
+/// has compared the names within one struct.
 fn former_names(model: &ModelInfo, problems: &mut Problems) {
     if model.mixins.is_empty() {
         return;

@@ -1,6 +1,6 @@
-//! Transactions of the typed layer: the models that are attached to one of the object layer, and what
-//! is kept with it. What can be done with a transaction stands where its subject is: `create.rs`,
-//! `objects.rs`, `index/query.rs` and so on.
+//! Transactions of the typed layer: the models that are attached to one of the object layer, and
+//! what is kept with it. What can be done with a transaction stands where its subject is:
+//! `create.rs`, `objects.rs`, `index/query.rs` and so on.
 
 use std::cell::{Cell, RefCell};
 use std::fmt;

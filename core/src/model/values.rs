@@ -189,7 +189,8 @@ fn write_text(value: &impl std::fmt::Display, out: &mut Vec<u8>) -> Result<()> {
     Ok(())
 }
 
-/// An `Option` of another type is given by reference. By value, `None` could be of any of these types.
+/// An `Option` of another type is given by reference. By value, `None` could be of any of these
+/// types.
 impl EncodeAs<Option<String>> for &Option<&str> {
     #[inline]
     fn encode_as(&self, out: &mut Vec<u8>) -> Result<()> {

@@ -44,8 +44,9 @@ pub trait Callback: Send + Sync {
         Ok(())
     }
 
-    /// Called after the end. `committed` says whether the transaction was committed; it is false too
-    /// if the operation in which the callback was added was undone. An error is logged and ignored.
+    /// Called after the end. `committed` says whether the transaction was committed; it is false
+    /// too if the operation in which the callback was added was undone. An error is logged and
+    /// ignored.
     fn after_completion(&self, _committed: bool) -> Result<()> {
         Ok(())
     }

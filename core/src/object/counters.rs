@@ -27,8 +27,8 @@ fn own_counter_field<'a>(
         .ok_or_else(|| unknown_field(object_type, &field.full_name))
 }
 
-/// Counters. The costs are those for an object that is known in this transaction; for another object, each is
-/// one get more.
+/// Counters. The costs are those for an object that is known in this transaction; for another
+/// object, each is one get more.
 impl Transaction {
     /// The value of a counter. Cost: one get.
     ///
@@ -107,7 +107,8 @@ impl Transaction {
     }
 }
 
-/// Counters. A field may come from any schema. The object's own schema decides whether the object has the field.
+/// Counters. A field may come from any schema. The object's own schema decides whether the object
+/// has the field.
 impl Encoded<'_, Transaction> {
     /// The value of a counter. Cost: one get.
     ///

@@ -171,8 +171,8 @@ impl Database {
     /// With [`UnknownEncodings::Carry`] the database can be used, and the values of those fields
     /// are bytes, [`Value::Custom`](crate::encoding::Value::Custom):
     ///
-    /// * They can be read, set, copied and deleted, and kept in sets, lists and maps. A caller that sets
-    ///   one must make sure that the bytes are a value of the encoding, in its canonical form.
+    /// * They can be read, set, copied and deleted, and kept in sets, lists and maps. A caller that
+    ///   sets one must make sure that the bytes are a value of the encoding, in its canonical form.
     /// * A field without a stored value has its encoding's default value, which is not known.
     ///   Reading it fails with [`Error::UnknownEncoding`]; ask [`Transaction::is_default`] first.
     ///   If the field is indexed, alone or with others, everything that needs its index entry fails
@@ -284,11 +284,11 @@ impl Database {
         self.begin_at(as_of, kv, config)
     }
 
-    /// Begins a read-only transaction on a database whose recorded schemas may be damaged, for tools
-    /// that show what is left of it. The transaction has the empty schema, and sees the schemas that
-    /// can be read. Objects of the others are in their types and in the indexes, but their fields
-    /// cannot be read: [`Error::Inconsistent`]. Encodings that are not registered are carried
-    /// ([`UnknownEncodings::Carry`]).
+    /// Begins a read-only transaction on a database whose recorded schemas may be damaged, for
+    /// tools that show what is left of it. The transaction has the empty schema, and sees the
+    /// schemas that can be read. Objects of the others are in their types and in the indexes, but
+    /// their fields cannot be read: [`Error::Inconsistent`]. Encodings that are not registered are
+    /// carried ([`UnknownEncodings::Carry`]).
     ///
     /// Cost: one scan of the recorded schemas, all of which are decoded.
     ///

@@ -32,8 +32,8 @@ impl Transaction {
 
     /// A transaction in memory with all the present content of this one. Changes of one do not
     /// affect the other. It lives as long as it is kept, and has no commit. References in it may be
-    /// set to objects that do not exist. Listeners and callbacks are not copied. Objects that move to
-    /// the transaction's schema are converted as in this transaction. Cost: one snapshot of the
+    /// set to objects that do not exist. Listeners and callbacks are not copied. Objects that move
+    /// to the transaction's schema are converted as in this transaction. Cost: one snapshot of the
     /// store; nothing is copied.
     ///
     /// # Errors
@@ -74,13 +74,13 @@ impl Transaction {
 /// What the project's own crates use: it changes without notice.
 #[doc(hidden)]
 impl Transaction {
-    /// Ends a transaction over its own store ([`Database::detached`](super::Database::detached)), and
-    /// gives that store back, as it is. Free.
+    /// Ends a transaction over its own store ([`Database::detached`](super::Database::detached)),
+    /// and gives that store back, as it is. Free.
     ///
     /// # Errors
-    /// [`Error::Unsupported`] if this is a transaction of a database, or if its store is not an `S`;
-    /// [`Error::Broken`] if the store is in the middle of an operation that could not be undone. The
-    /// transaction is dropped then.
+    /// [`Error::Unsupported`] if this is a transaction of a database, or if its store is not an
+    /// `S`; [`Error::Broken`] if the store is in the middle of an operation that could not be
+    /// undone. The transaction is dropped then.
     pub fn into_store<S: KvWrite + 'static>(self) -> Result<S> {
         self.store.take_detached()
     }

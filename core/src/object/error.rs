@@ -268,7 +268,8 @@ pub enum Error {
     /// The transaction was marked for rollback, and was rolled back.
     #[error("the transaction was marked to be rolled back, and was; run it again without that")]
     RollbackOnly,
-    /// A write failed and could not be undone, or a panic left an operation in the middle, so the content of the transaction is unknown.
+    /// A write failed and could not be undone, or a panic left an operation in the middle, so the
+    /// content of the transaction is unknown.
     #[error(
         "an earlier failure or panic could not be undone; roll back and run the transaction again"
     )]
@@ -305,8 +306,8 @@ pub struct RefusedDeletion {
     /// The schema of the referring object, if the transaction's schema has another rule for the
     /// field, which does not forbid the deletion. That rule applies when the object has moved.
     pub other_rule: Option<SchemaId>,
-    /// The object whose deletion was asked for, and the name of its type, if the one that cannot be deleted
-    /// had to go with it.
+    /// The object whose deletion was asked for, and the name of its type, if the one that cannot be
+    /// deleted had to go with it.
     pub asked_for: Option<(ObjId, Option<Arc<str>>)>,
 }
 
@@ -383,8 +384,8 @@ impl Error {
         matches!(self, Error::Kv { source, .. } if source.is_outcome_unknown())
     }
 
-    /// Whether the error is about the transaction or the store, and not about the object that was to
-    /// be changed.
+    /// Whether the error is about the transaction or the store, and not about the object that was
+    /// to be changed.
     pub(crate) fn ends_transaction(&self) -> bool {
         use Error::{Broken, Busy, Ended, Kv, Random, ReadOnly, RollbackOnly, Schema, Unsupported};
         matches!(

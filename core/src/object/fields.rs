@@ -96,9 +96,9 @@ impl Transaction {
         self.may_stay(info, migrate) && own.is_some_and(|own| std::ptr::eq(&**own, field))
     }
 
-    /// Reads a field without looking for it in the object's own schema: if that is where `field` comes
-    /// from, as is usual, and if the object is not known yet, together with what says which schema it is.
-    /// Otherwise gives `read` back.
+    /// Reads a field without looking for it in the object's own schema: if that is where `field`
+    /// comes from, as is usual, and if the object is not known yet, together with what says which
+    /// schema it is. Otherwise gives `read` back.
     #[inline]
     fn read_own<R, F: FnOnce(&[u8]) -> R>(
         &self,
@@ -178,8 +178,8 @@ impl Transaction {
         .map_err(|error| error.about(|| format!("field {field} of {}", self.named(id))))
     }
 
-    /// Reads the value of a field that will be set, if it will be needed and its object is not known yet:
-    /// both are read together.
+    /// Reads the value of a field that will be set, if it will be needed and its object is not
+    /// known yet: both are read together.
     fn read_ahead(&self, id: ObjId, field: &ResolvedField) -> Result<Option<ReadAhead<'_>>> {
         let is_indexed =
             field.simple().is_some_and(|simple| simple.indexed) || !field.indexes.is_empty();
@@ -251,8 +251,8 @@ impl Transaction {
         })?
     }
 
-    /// Sets a simple field to an encoded value that was checked, if it has the value `only`. Call it inside
-    /// [`Transaction::mutate`].
+    /// Sets a simple field to an encoded value that was checked, if it has the value `only`. Call
+    /// it inside [`Transaction::mutate`].
     pub(crate) fn exchange_simple(
         &self,
         id: ObjId,
@@ -288,8 +288,8 @@ impl Transaction {
         let monitored = self.is_monitored(object_type, field);
         let mut entries = self.buffer();
         let mut ends = Vec::new();
-        // Finds the old and new entries of composite indexes before the first write, like the entries
-        // of the field's own index below.
+        // Finds the old and new entries of composite indexes before the first write, like the
+        // entries of the field's own index below.
         if !field.indexes.is_empty() {
             self.composite_entries(id, object_type, field, old, new, &mut entries, &mut ends)?;
         }
@@ -299,7 +299,8 @@ impl Transaction {
             for (entry, value) in [(&mut old_entry, old), (&mut new_entry, new)] {
                 layout::append_index_key(&field.key, value, id, &[], entry);
             }
-            // Before the first write, so that a value that is too long for the index changes nothing.
+            // Before the first write, so that a value that is too long for the index changes
+            // nothing.
             self.store
                 .check_key(&new_entry)
                 .map_err(|error| error.about(|| describe(id, field)))?;
@@ -503,8 +504,8 @@ impl Encoded<'_, Transaction> {
         self.set_where(id, field, value, migrate, false).map(drop)
     }
 
-    /// Sets a simple field as [`set`](Encoded::set) does without moving the object, if the object's own
-    /// schema has a field with this storage ID. Returns false if it has none.
+    /// Sets a simple field as [`set`](Encoded::set) does without moving the object, if the object's
+    /// own schema has a field with this storage ID. Returns false if it has none.
     pub(crate) fn set_defined(
         self,
         id: ObjId,

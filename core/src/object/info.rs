@@ -180,8 +180,9 @@ impl Transaction {
         self.store.prefetch(&span.collect::<Vec<_>>());
     }
 
-    /// Asks the store for these objects, which will be read soon. What they are is not looked at, so those that
-    /// are damaged are no error. Cost: one get for each object that is not known in this transaction.
+    /// Asks the store for these objects, which will be read soon. What they are is not looked at,
+    /// so those that are damaged are no error. Cost: one get for each object that is not known in
+    /// this transaction.
     pub(crate) fn fetch_objects(&self, ids: &[ObjId]) -> Result<()> {
         self.check_open()?;
         self.prefetch_objects(ids);
@@ -218,9 +219,9 @@ impl Transaction {
         self.with_bundle(|bundle| bundle.has_type(storage_id))
     }
 
-    /// Shows to `read` what an object of a known type is, which this transaction does not know yet, and
-    /// the value of one of its keys, which comes soon after its own. Cost: two gets, or one and a few
-    /// steps.
+    /// Shows to `read` what an object of a known type is, which this transaction does not know yet,
+    /// and the value of one of its keys, which comes soon after its own. Cost: two gets, or one and
+    /// a few steps.
     ///
     /// # Errors
     /// [`Error::DeletedObject`]; damaged meta-data.

@@ -100,10 +100,10 @@ impl Transaction {
         checks
     }
 
-    /// Runs `body`, which checks something, as an operation apart from the one that is running. Listeners to
-    /// its changes are called when each is made, not at the end of the running one. An
-    /// assignment that changes nothing is not noted. Also returns whether `body` has changed something
-    /// that was not undone.
+    /// Runs `body`, which checks something, as an operation apart from the one that is running.
+    /// Listeners to its changes are called when each is made, not at the end of the running one. An
+    /// assignment that changes nothing is not noted. Also returns whether `body` has changed
+    /// something that was not undone.
     pub(crate) fn operation_apart<R, E: From<Error>>(
         &self,
         body: impl FnOnce() -> Result<R, E>,
@@ -117,9 +117,9 @@ impl Transaction {
         })
     }
 
-    /// Runs `create`, which is an operation, or several. If hooks or a check of rules have meanwhile
-    /// deleted an object that it has created, everything is undone, because the caller gets the object.
-    /// `created` gives these objects.
+    /// Runs `create`, which is an operation, or several. If hooks or a check of rules have
+    /// meanwhile deleted an object that it has created, everything is undone, because the caller
+    /// gets the object. `created` gives these objects.
     pub(crate) fn creating<R, I: IntoIterator<Item = ObjId>>(
         &self,
         create: impl FnOnce() -> Result<R>,
@@ -152,8 +152,8 @@ impl Transaction {
         Err(Error::DeletedObject { id, type_name: self.type_name_of(id), attempted })
     }
 
-    /// Runs `body` and undoes its changes, even if it succeeds. `body` may make changes although the
-    /// transaction refuses them. Listeners to creation, deletion and fields are not called.
+    /// Runs `body` and undoes its changes, even if it succeeds. `body` may make changes although
+    /// the transaction refuses them. Listeners to creation, deletion and fields are not called.
     pub(crate) fn undone<R>(&self, body: impl FnOnce() -> Result<R>) -> Result<R> {
         let _allowed = self.allow_changes();
         let silent = self.notifier.set_silent(true);
@@ -208,10 +208,10 @@ impl Transaction {
         })
     }
 
-    /// Runs `body`, which makes several changes, as one operation. After `body`, calls the listeners
-    /// to all changes that `body` and the listeners it called have made, in the order in which they
-    /// were made. If one of these listeners fails, the changes of `body` stay, and the remaining
-    /// listeners are not called.
+    /// Runs `body`, which makes several changes, as one operation. After `body`, calls the
+    /// listeners to all changes that `body` and the listeners it called have made, in the order in
+    /// which they were made. If one of these listeners fails, the changes of `body` stay, and the
+    /// remaining listeners are not called.
     pub(crate) fn operation_then_tell<R>(&self, body: impl FnOnce() -> Result<R>) -> Result<R> {
         let notifier = &self.notifier;
         // A larger operation calls the listeners when it is complete, or there are no listeners.
@@ -229,8 +229,8 @@ impl Transaction {
     }
 
     /// Runs `body` as one operation, then `tell`, which calls those that are told of it. If a hook
-    /// fails, the changes of `body` are undone, with all that was done by those that were told. After
-    /// another error of `tell`, they stay.
+    /// fails, the changes of `body` are undone, with all that was done by those that were told.
+    /// After another error of `tell`, they stay.
     pub(in crate::object) fn operation_told<R>(
         &self,
         body: impl FnOnce() -> Result<R>,
@@ -258,7 +258,8 @@ impl Transaction {
 
 /// An operation that is running. After a panic, its parts are dropped in this order.
 struct Operation<'a> {
-    /// What is checked at the end: an operation of its own, because even a single write may have to be undone.
+    /// What is checked at the end: an operation of its own, because even a single write may have to
+    /// be undone.
     checked: Option<Running<'a>>,
     whole: Running<'a>,
     early: Option<EarlyCheck<'a>>,

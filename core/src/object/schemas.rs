@@ -133,8 +133,8 @@ impl Transaction {
         Arc::ptr_eq(&self.schemas.own.borrow(), schema)
     }
 
-    /// Makes a recorded schema that of the transaction, in which nothing was done yet. Returns `false`
-    /// if it is not recorded.
+    /// Makes a recorded schema that of the transaction, in which nothing was done yet. Returns
+    /// `false` if it is not recorded.
     pub(crate) fn use_schema(&self, id: SchemaId) -> bool {
         let bundle = self.bundle();
         let Some(schema) = bundle.schema_by_id(id) else { return false };

@@ -25,8 +25,8 @@ enum State {
     Open,
     /// `commit` calls `before_commit`. The transaction is still usable.
     Ending,
-    /// The transaction ends without an attempt to commit, and calls `before_completion`. It is still
-    /// usable.
+    /// The transaction ends without an attempt to commit, and calls `before_completion`. It is
+    /// still usable.
     RollingBack,
     /// The store is about to commit or to roll back.
     Completing,
@@ -50,9 +50,9 @@ enum State {
 /// Dropping a transaction rolls it back.
 ///
 /// Index entries are written and removed without checking that they exist. A check would cost a get
-/// for each entry and, on optimistic stores, a conflict. So if the indexes of a database are damaged
-/// and an operation fails, its undo can repair some entries: each entry that the operation had
-/// written or removed exists afterwards only if it matches an object's value.
+/// for each entry and, on optimistic stores, a conflict. So if the indexes of a database are
+/// damaged and an operation fails, its undo can repair some entries: each entry that the operation
+/// had written or removed exists afterwards only if it matches an object's value.
 ///
 /// A field can be given in two ways: by its name, with [`Value`](crate::encoding::Value)s; or as
 /// its [`ResolvedField`](crate::schema::ResolvedField), with encoded bytes, through the methods of
@@ -73,8 +73,8 @@ pub struct Transaction {
     /// does nothing. Each is taken out when its pairs are removed or its deletion has failed.
     pub(super) being_deleted: BeingDeleted,
     /// The missing objects to which a running copy has accepted references. At its end, the copy
-    /// hands them to its caller and leaves this empty. If no such copy runs, and while listeners run,
-    /// nothing is noted, and references to missing objects are refused.
+    /// hands them to its caller and leaves this empty. If no such copy runs, and while listeners
+    /// run, nothing is noted, and references to missing objects are refused.
     pub(super) missing: NotedMissing,
     state: Cell<State>,
     /// Decides what objects contain after they have moved to the transaction's schema, if not the
@@ -195,7 +195,8 @@ impl Transaction {
     /// [`Callback::after_completion`], and that nothing was committed.
     ///
     /// # Errors
-    /// [`Error::Ended`], also if the end has begun. While the rules of models are checked, it has not.
+    /// [`Error::Ended`], also if the end has begun. While the rules of models are checked, it has
+    /// not.
     pub fn add_callback(&self, callback: Arc<dyn Callback>) -> Result<()> {
         if self.detached {
             return Ok(());
@@ -354,8 +355,9 @@ impl Transaction {
     }
 
     /// Limits how long the transaction may be used, counted from its beginning. `None` means no
-    /// limit; with zero, no time is left. Operations after that time, including the commit, fail with the
-    /// store's [time-out](permazen_kv::KvError::Timeout), and nothing is committed. Cost: nothing.
+    /// limit; with zero, no time is left. Operations after that time, including the commit, fail
+    /// with the store's [time-out](permazen_kv::KvError::Timeout), and nothing is committed. Cost:
+    /// nothing.
     ///
     /// # Errors
     /// [`Error::Ended`]. [`KvError::Unsupported`](permazen_kv::KvError::Unsupported) if the store

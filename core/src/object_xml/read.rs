@@ -71,8 +71,9 @@ impl<'a> ObjectXmlReader<'a> {
     ///
     /// # Errors
     /// All of [`ObjectXmlError`] except [`Character`](ObjectXmlError::Character) and
-    /// [`NoText`](ObjectXmlError::NoText). The transaction then contains what was read before the error. Roll it back, or read inside
-    /// [`Transaction::atomic`], which undoes it but needs memory for everything that is read:
+    /// [`NoText`](ObjectXmlError::NoText). The transaction then contains what was read before the
+    /// error. Roll it back, or read inside [`Transaction::atomic`], which undoes it but needs
+    /// memory for everything that is read:
     ///
     /// ```
     /// # use permazen::object::Transaction;

@@ -212,8 +212,8 @@ impl<R: Read> Content<'_, '_, R> {
         })
     }
 
-    /// Reads text up to the end tag of the element, or the hex digits of an encoded value, which are
-    /// in an element of their own. True for these.
+    /// Reads text up to the end tag of the element, or the hex digits of an encoded value, which
+    /// are in an element of their own. True for these.
     fn read_text_or_encoded(&mut self, field: &str) -> Step<bool> {
         self.text.clear();
         match self.import.xml.next_own_tag_with(&mut self.text)? {

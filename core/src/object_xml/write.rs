@@ -93,8 +93,8 @@ impl ObjectXmlWriter {
 
     /// Writes the values that have no text that is read back as the same value: as
     /// `<encoded>fe7fff…</encoded>`, the hex digits of the encoded value, inside the element of the
-    /// value. [`ObjectXmlReader`](super::ObjectXmlReader) reads them; Permazen for Java refuses such
-    /// a document. Otherwise these values are errors. All other values are written as always.
+    /// value. [`ObjectXmlReader`](super::ObjectXmlReader) reads them; Permazen for Java refuses
+    /// such a document. Otherwise these values are errors. All other values are written as always.
     #[must_use]
     pub fn with_encoded_values(mut self) -> Self {
         self.encoded_values = true;
@@ -118,8 +118,8 @@ impl ObjectXmlWriter {
         self
     }
 
-    /// Names this schema in the element of all objects, so that its own objects need not. Otherwise,
-    /// that is the schema of the transaction, unless it is empty.
+    /// Names this schema in the element of all objects, so that its own objects need not.
+    /// Otherwise, that is the schema of the transaction, unless it is empty.
     #[must_use]
     pub fn default_schema(mut self, schema: SchemaId) -> Self {
         self.default_schema = Some(schema);
@@ -162,8 +162,8 @@ impl ObjectXmlWriter {
         self.write_each(tx, out, |write| objects.into_iter().try_for_each(|id| write(id?)))
     }
 
-    /// Does the same as [`write_objects`](ObjectXmlWriter::write_objects), for a caller that finds the
-    /// objects one by one: `each` gets a function that writes an object.
+    /// Does the same as [`write_objects`](ObjectXmlWriter::write_objects), for a caller that finds
+    /// the objects one by one: `each` gets a function that writes an object.
     ///
     /// ```
     /// # use permazen::ObjId;

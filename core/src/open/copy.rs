@@ -14,12 +14,12 @@ use super::kind::StoreKind;
 use super::{OpenStore, Opening};
 
 impl OpenStore {
-    /// Makes a backup: a new store of the same kind at the path `target`, with everything in the files
-    /// of this one as it is now. Others can read and write meanwhile. The backup gets its name when
-    /// all of it is on disk; so it is there as a whole or not at all.
+    /// Makes a backup: a new store of the same kind at the path `target`, with everything in the
+    /// files of this one as it is now. Others can read and write meanwhile. The backup gets its
+    /// name when all of it is on disk; so it is there as a whole or not at all.
     ///
-    /// The backup of an LMDB environment is packed. That of an SQLite file is a copy of its pages, also
-    /// of those that are not used. That of an XML dump has its pairs.
+    /// The backup of an LMDB environment is packed. That of an SQLite file is a copy of its pages,
+    /// also of those that are not used. That of an XML dump has its pairs.
     ///
     /// On Unix, the backup is as private as the files of this store, from its first byte: see
     /// [`readers`](Self::readers).
@@ -38,8 +38,8 @@ impl OpenStore {
     ///
     /// # Errors
     /// [`OpenError::Store`]: with [`KvError::Open`] if there is something at `target` already, with
-    /// [`KvError::Stopped`], with [`KvError::Unsupported`] for a store in memory or on a server, and with the
-    /// errors of the store.
+    /// [`KvError::Stopped`], with [`KvError::Unsupported`] for a store in memory or on a server,
+    /// and with the errors of the store.
     pub fn back_up(
         &self,
         target: impl AsRef<Path>,
@@ -61,9 +61,9 @@ impl OpenStore {
 }
 
 impl OpenStore {
-    /// Which users may read the files of this store, and so those of its copies. Of a store in memory
-    /// or on a server, only the owner of a copy may read it: a server says in its own way which users
-    /// read it.
+    /// Which users may read the files of this store, and so those of its copies. Of a store in
+    /// memory or on a server, only the owner of a copy may read it: a server says in its own way
+    /// which users read it.
     ///
     /// ```
     /// use permazen::kv::copy::Watch;
@@ -87,16 +87,16 @@ impl OpenStore {
 }
 
 impl Opening {
-    /// Makes a new store with this name, and with the pairs of `from`: a copy to any kind of store. Give
-    /// it a snapshot or a read-only transaction, so that all pairs are of one state.
+    /// Makes a new store with this name, and with the pairs of `from`: a copy to any kind of store.
+    /// Give it a snapshot or a read-only transaction, so that all pairs are of one state.
     ///
-    /// The store gets its name when all of it is on disk; so it is there as a whole or not at all. Its
-    /// pages are full. On a server, the table must be empty, and gets all pairs in one transaction. Costs one scan
-    /// of `from`.
+    /// The store gets its name when all of it is on disk; so it is there as a whole or not at all.
+    /// Its pages are full. On a server, the table must be empty, and gets all pairs in one
+    /// transaction. Costs one scan of `from`.
     ///
-    /// On Unix, the owner of the new files alone can read them (0600, and 0700 for the directory of an LMDB
-    /// environment), from the first byte. `from` does not say where its pairs are; [`Watch::readers`] with
-    /// [`OpenStore::readers`] makes the copy as open as the store.
+    /// On Unix, the owner of the new files alone can read them (0600, and 0700 for the directory of
+    /// an LMDB environment), from the first byte. `from` does not say where its pairs are;
+    /// [`Watch::readers`] with [`OpenStore::readers`] makes the copy as open as the store.
     ///
     /// ```
     /// use permazen::kv::copy::Watch;
@@ -115,11 +115,11 @@ impl Opening {
     /// ```
     ///
     /// # Errors
-    /// Those of [`locate`](Self::locate), and [`OpenError::NoKind`] if the name does not say which kind
-    /// of store to make. [`OpenError::Store`]: with [`KvError::Open`] if there is something at that path
-    /// already, with [`KvError::Stopped`], with [`KvError::KeyTooLong`] for a key that the store cannot
-    /// hold, with [`KvError::Unsupported`] for a store in memory, if there is more than a server takes in one
-    /// transaction, and with the errors of reading `from`.
+    /// Those of [`locate`](Self::locate), and [`OpenError::NoKind`] if the name does not say which
+    /// kind of store to make. [`OpenError::Store`]: with [`KvError::Open`] if there is something at
+    /// that path already, with [`KvError::Stopped`], with [`KvError::KeyTooLong`] for a key that
+    /// the store cannot hold, with [`KvError::Unsupported`] for a store in memory, if there is more
+    /// than a server takes in one transaction, and with the errors of reading `from`.
     pub fn create_from(
         &self,
         name: impl AsRef<OsStr>,
@@ -178,9 +178,10 @@ impl Opening {
 }
 
 impl Opening {
-    /// Makes the store with this name compact in its place. An LMDB environment must not be open elsewhere, in this
-    /// process or another one; of an SQLite file, others can read meanwhile. Both need room on the disk for a
-    /// copy. See `LmdbBuilder::compact` and `SqliteBuilder::compact` of [`permazen_kv`](crate::kv).
+    /// Makes the store with this name compact in its place. An LMDB environment must not be open
+    /// elsewhere, in this process or another one; of an SQLite file, others can read meanwhile.
+    /// Both need room on the disk for a copy. See `LmdbBuilder::compact` and
+    /// `SqliteBuilder::compact` of [`permazen_kv`](crate::kv).
     ///
     /// ```
     /// use permazen::kv::copy::Watch;
@@ -198,10 +199,10 @@ impl Opening {
     /// ```
     ///
     /// # Errors
-    /// Those of [`locate`](Self::locate). [`OpenError::NotWritable`] for an XML dump. [`OpenError::Store`]:
-    /// with [`KvError::Retry`] if others are in the way, with [`KvError::Stopped`], with
-    /// [`KvError::Full`], with [`KvError::Unsupported`] for a store in memory or on a server, and for an LMDB environment
-    /// on Windows. Nothing is changed then.
+    /// Those of [`locate`](Self::locate). [`OpenError::NotWritable`] for an XML dump.
+    /// [`OpenError::Store`]: with [`KvError::Retry`] if others are in the way, with
+    /// [`KvError::Stopped`], with [`KvError::Full`], with [`KvError::Unsupported`] for a store in
+    /// memory or on a server, and for an LMDB environment on Windows. Nothing is changed then.
     #[cfg_attr(
         not(any(feature = "lmdb", feature = "sqlite")),
         expect(unused_variables, reason = "only files of these stores can be made compact")

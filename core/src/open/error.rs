@@ -99,7 +99,8 @@ impl OpenError {
     }
 }
 
-/// So that `?` opens a store in a function that returns [`permazen::Result`](crate::Result). The text is the same.
+/// So that `?` opens a store in a function that returns [`permazen::Result`](crate::Result). The
+/// text is the same.
 impl From<OpenError> for crate::Error {
     fn from(error: OpenError) -> Self {
         match error {

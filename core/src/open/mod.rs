@@ -14,7 +14,8 @@
 //! The path after the colon is taken as it is; `lmdb:///data/db` is the same as `lmdb:/data/db`.
 //!
 //! Everything is opened read-only unless [`Opening::write`] asks for more, and nothing is created
-//! unless [`Opening::create`] does. There is no registry: the kinds are those that were compiled in.
+//! unless [`Opening::create`] does. There is no registry: the kinds are those that were compiled
+//! in.
 //!
 //! ```
 //! use permazen::kv::{KvDatabase, KvRead, KvWrite, TxOptions};
@@ -155,8 +156,8 @@ impl Opening {
         Ok(OpenStore { store, files, kind, path, name, warnings: warnings.into(), wait: self.wait })
     }
 
-    /// Which kind of store `name` means, and its path, which is empty for a store in memory or on a server. The
-    /// path of an LMDB environment is its directory. Opens no store.
+    /// Which kind of store `name` means, and its path, which is empty for a store in memory or on a
+    /// server. The path of an LMDB environment is its directory. Opens no store.
     ///
     /// # Errors
     /// [`OpenError::UnknownScheme`] for a URL of another kind, and the errors of
@@ -280,11 +281,11 @@ impl OpenStore {
 
     /// The same store with optimistic transactions ([`OptimisticDatabase`]): several can write at
     /// the same time, no lock is held before the commit, and each says what it has written
-    /// ([`KvTransaction::pending`]). Such a transaction can also be begun on a store that was opened
-    /// read-only; then its commit fails. What other programs commit meanwhile is noticed.
+    /// ([`KvTransaction::pending`]). Such a transaction can also be begun on a store that was
+    /// opened read-only; then its commit fails. What other programs commit meanwhile is noticed.
     ///
-    /// A store on a server is returned as it is: all of its transactions are optimistic, and none can write if the
-    /// store was opened read-only.
+    /// A store on a server is returned as it is: all of its transactions are optimistic, and none
+    /// can write if the store was opened read-only.
     ///
     /// Open one for each store and keep it: transactions of the same one are checked against each
     /// other by what they wrote, without reading the store.
@@ -312,7 +313,8 @@ impl OpenStore {
         OpenStore { store: Arc::new(OptimisticDatabase::new(self.store)), ..self }
     }
 
-    /// Where it is; `None` for a store in memory or on a server. For an LMDB environment, this is its directory.
+    /// Where it is; `None` for a store in memory or on a server. For an LMDB environment, this is
+    /// its directory.
     pub fn path(&self) -> Option<&Path> {
         self.path.as_deref()
     }
@@ -328,8 +330,9 @@ impl OpenStore {
         &self.name
     }
 
-    /// What was wrong with the settings of the server when the store was opened, and what to do about it; empty for
-    /// a store without a server. Opening a store on PostgreSQL also logs it as warnings of `tracing`.
+    /// What was wrong with the settings of the server when the store was opened, and what to do
+    /// about it; empty for a store without a server. Opening a store on PostgreSQL also logs it as
+    /// warnings of `tracing`.
     ///
     /// ```
     /// let store = permazen::open("memory:")?;

@@ -67,18 +67,19 @@ impl Opening {
         self
     }
 
-    /// Whether the file of an LMDB environment may be damaged, as tools must expect; off unless set. A damaged file
-    /// then never ends the process. See `LmdbBuilder::checks` of [`permazen_kv`](crate::kv) for what that costs.
-    /// Other stores do without.
+    /// Whether the file of an LMDB environment may be damaged, as tools must expect; off unless
+    /// set. A damaged file then never ends the process. See `LmdbBuilder::checks` of
+    /// [`permazen_kv`](crate::kv) for what that costs. Other stores do without.
     #[must_use]
     pub fn checks(mut self, checks: bool) -> Self {
         self.checks = checks;
         self
     }
 
-    /// A parameter for stores on PostgreSQL, as in their URLs: how many connections there are (`connections`), what the
-    /// server calls this program (`application_name`), files with certificates, and all others of the guide's page
-    /// about servers. What the URL says itself counts more, and the environment counts less. Other stores do without.
+    /// A parameter for stores on PostgreSQL, as in their URLs: how many connections there are
+    /// (`connections`), what the server calls this program (`application_name`), files with
+    /// certificates, and all others of the guide's page about servers. What the URL says itself
+    /// counts more, and the environment counts less. Other stores do without.
     ///
     /// ```
     /// use permazen::open::Opening;

@@ -49,7 +49,8 @@ pub(super) fn postgres(
     Ok(Server::new(store, name, warnings, opening))
 }
 
-/// Opens the prefix of an etcd cluster that a URL names. A store is only begun if `opening` says so.
+/// Opens the prefix of an etcd cluster that a URL names. A store is only begun if `opening` says
+/// so.
 #[cfg(feature = "etcd")]
 pub(super) fn etcd(
     url: &OsStr,

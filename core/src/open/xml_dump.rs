@@ -14,8 +14,8 @@ use super::detect::open_file;
 use super::error::OpenError;
 use crate::escape::path_text;
 
-/// An XML dump that was read into memory. As a store it can only be read. [`store`](Self::store) can
-/// be changed, which does not change the file.
+/// An XML dump that was read into memory. As a store it can only be read. [`store`](Self::store)
+/// can be changed, which does not change the file.
 ///
 /// ```
 /// use permazen::kv::{KvDatabase, TxOptions};

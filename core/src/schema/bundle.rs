@@ -18,8 +18,8 @@ use crate::encoding::{Encoding, EncodingKind, EncodingRegistry};
 use crate::id::StorageId;
 use crate::layout::SchemaIndex;
 
-/// How many fields can be near an object's own pair. To step past more pairs costs a store as much as
-/// another search.
+/// How many fields can be near an object's own pair. To step past more pairs costs a store as much
+/// as another search.
 const MOST_NEAR: usize = 8;
 
 /// All schemas of a database with their storage IDs and encodings. It is immutable. Transactions

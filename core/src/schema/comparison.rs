@@ -1,5 +1,5 @@
-//! [`SchemaComparison`]: what the object layer does with stored objects when they move from one schema
-//! to another (docs/src/schemas.md#evolution). The typed layer judges for itself:
+//! [`SchemaComparison`]: what the object layer does with stored objects when they move from one
+//! schema to another (docs/src/schemas.md#evolution). The typed layer judges for itself:
 //! `model/evolution/verdict.rs`. `differences.rs` lists the differences themselves, in words.
 
 use std::collections::HashMap;
@@ -438,7 +438,10 @@ impl fmt::Display for FieldEffect {
                 }
             }
             FieldEffect::Converted { from, to } => {
-                write!(f, "reset, from {from} to {to}, unless the program that migrates converts it")
+                write!(
+                    f,
+                    "reset, from {from} to {to}, unless the program that migrates converts it"
+                )
             }
             FieldEffect::Reset { from, to } => write!(f, "reset, from {from} to {to}"),
         }

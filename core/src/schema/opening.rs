@@ -139,8 +139,8 @@ struct LastOpen {
 }
 
 impl LastOpen {
-    /// Whether opening with this configuration gives the same. A transaction that only reads removes
-    /// nothing in any case.
+    /// Whether opening with this configuration gives the same. A transaction that only reads
+    /// removes nothing in any case.
     fn is_like(&self, config: &SchemaConfig, only_reads: bool) -> bool {
         !self.changed
             && (only_reads || self.removal == config.removal)
@@ -210,7 +210,8 @@ impl DatabaseState {
         SchemaBundle::resolve_after(before, recorded, &self.registry, self.unknown_encodings)
     }
 
-    /// The result of opening this version of the store, if the previous opening is known to be the same.
+    /// The result of opening this version of the store, if the previous opening is known to be the
+    /// same.
     fn known_at(
         &self,
         version: u64,
@@ -234,8 +235,8 @@ impl DatabaseState {
 
     /// Notes a commit: the transaction was opened with the schemas `opened`, which it may have
     /// written then, and left the schemas `now` in this version of the store. Does nothing if
-    /// another transaction was opened with other schemas since then, or if [`unnumbered`](super::unnumbered::unnumbered)
-    /// is another than when the transaction began.
+    /// another transaction was opened with other schemas since then, or if
+    /// [`unnumbered`](super::unnumbered::unnumbered) is another than when the transaction began.
     pub(crate) fn committed(
         &self,
         opened: &Arc<SchemaBundle>,
@@ -307,8 +308,8 @@ pub(crate) enum AsOf {
 }
 
 /// Does the same as [`open_schema`], but reads nothing if the previous opening has found the tables
-/// of this version of the store. If what the transaction writes is thrown away, unused schemas stay,
-/// unless the schema itself must be recorded, with which they could conflict.
+/// of this version of the store. If what the transaction writes is thrown away, unused schemas
+/// stay, unless the schema itself must be recorded, with which they could conflict.
 pub(crate) fn open_schema_at(
     kv: &mut dyn KvWrite,
     as_of: AsOf,

@@ -163,8 +163,8 @@ impl RecordedSchemas {
     }
 
     /// Adds valid models to the tables, one after the other; each comes with its schema ID. `None`
-    /// if that changes nothing. Storage IDs that one of them asks for are given to no other item, also
-    /// not to those of the models before it.
+    /// if that changes nothing. Storage IDs that one of them asks for are given to no other item,
+    /// also not to those of the models before it.
     ///
     /// `reusable` are compressed documents. A model whose document is among them is recorded with
     /// the same bytes.
@@ -233,7 +233,8 @@ struct AskedFor {
 }
 
 impl AskedFor {
-    /// For a single model there is nothing to look up: its items that ask for a storage ID come first.
+    /// For a single model there is nothing to look up: its items that ask for a storage ID come
+    /// first.
     fn of_several(models: &[(&SchemaModel, SchemaId)]) -> AskedFor {
         let mut asked_for = AskedFor::default();
         if models.len() > 1 {

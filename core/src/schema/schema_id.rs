@@ -98,8 +98,8 @@ impl FieldKind {
 /// The identity of a schema, or of an item of a schema: a kind and 128 bits.
 ///
 /// Two items have the same schema ID if and only if they have the same structure. Storage IDs do
-/// not matter. An ID displays and parses as `ObjectType_dbe433c53ee3c5016ff034ca505d70d8`; `Debug` shows
-/// the same text.
+/// not matter. An ID displays and parses as `ObjectType_dbe433c53ee3c5016ff034ca505d70d8`; `Debug`
+/// shows the same text.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct SchemaId {
     kind: ItemKind,

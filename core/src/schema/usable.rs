@@ -20,8 +20,8 @@ use crate::layout::{SchemaIndex, TABLES_SPAN, schema_table_key, storage_id_table
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct UsableSchemas {
-    /// The schemas that can be used. It is for reading only: what it was decoded from is not what is
-    /// stored.
+    /// The schemas that can be used. It is for reading only: what it was decoded from is not what
+    /// is stored.
     pub schemas: Arc<SchemaBundle>,
     /// The recorded schemas that cannot be used, ascending.
     pub unusable: Vec<SchemaIndex>,
@@ -29,9 +29,9 @@ pub struct UsableSchemas {
     pub problems: Vec<SchemaError>,
 }
 
-/// Reads the recorded schemas, and leaves out what is damaged: for tools that look at databases that
-/// cannot be opened. A storage ID that is missing in its table is taken from a schema that asks for
-/// it. Values whose encoding is not registered are opaque bytes
+/// Reads the recorded schemas, and leaves out what is damaged: for tools that look at databases
+/// that cannot be opened. A storage ID that is missing in its table is taken from a schema that
+/// asks for it. Values whose encoding is not registered are opaque bytes
 /// ([`UnknownEncodings::Carry`]). Costs one scan of the two tables.
 ///
 /// # Errors

@@ -14,7 +14,8 @@ pub(crate) enum Action {
     Delete,
 }
 
-/// What a reference demands when its target is deleted, and whether the target goes with its holder.
+/// What a reference demands when its target is deleted, and whether the target goes with its
+/// holder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Options {
     pub(crate) action: Action,
@@ -51,7 +52,8 @@ pub(crate) struct Model {
     pub(crate) objects: Vec<Option<Object>>,
 }
 
-/// A reference that refuses a deletion: target, holder, and the field and whether it is the value of a map.
+/// A reference that refuses a deletion: target, holder, and the field and whether it is the value
+/// of a map.
 pub(crate) type Refusal = (usize, usize, (usize, bool));
 
 /// What a deletion does.
@@ -112,8 +114,8 @@ impl Model {
         }
     }
 
-    /// `place` says where each object comes among all of them. It decides only which of several references
-    /// stays that come to the key null of one map.
+    /// `place` says where each object comes among all of them. It decides only which of several
+    /// references stays that come to the key null of one map.
     pub(crate) fn delete<P: Ord>(&self, roots: &[usize], place: impl Fn(usize) -> P) -> Outcome {
         let going = self.going(roots);
         let mut left = self.clone();
@@ -154,7 +156,8 @@ impl Model {
                         let keys: Vec<Target> =
                             keys.filter(|key| does(of_key, Action::Nullify, key)).collect();
                         let values = keys.iter().map(|key| map.remove(key).unwrap());
-                        // One that forbids the deletion stays before the others, and null after them.
+                        // One that forbids the deletion stays before the others, and null after
+                        // them.
                         let first = values.min_by_key(|value| {
                             let forbids = does(of_value, Action::Exception, value);
                             (!forbids, value.is_none(), value.map(&place))

@@ -1,5 +1,5 @@
-//! What goes with a deletion, and what refuses it, does not depend on the IDs of the objects. Random graphs
-//! are compared with a model of the rule, under several IDs each.
+//! What goes with a deletion, and what refuses it, does not depend on the IDs of the objects.
+//! Random graphs are compared with a model of the rule, under several IDs each.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -274,7 +274,8 @@ fn kind(may_delete: bool) -> impl Strategy<Value = Kind> {
     ]
 }
 
-/// Types, the type of each object, and references: holder, field, target, and the other half of a map entry.
+/// Types, the type of each object, and references: holder, field, target, and the other half of a
+/// map entry.
 fn model() -> impl Strategy<Value = Model> {
     let fields = |may_delete| prop::collection::vec(kind(may_delete), FIELDS);
     let target = || prop_oneof![1 => Just(None), 6 => (0..OBJECTS).prop_map(Some)];

@@ -38,8 +38,8 @@ fn push(tx: &Transaction, id: ObjId, target: ObjId) {
     tx.list_view(id, "owned", Migrate::No).unwrap().push(&Value::Ref(target)).unwrap();
 }
 
-/// Fills a database with four objects and an outsider, under each order of the IDs, and deletes the first
-/// object. Then the objects that are left must be these; all of them, if it is refused.
+/// Fills a database with four objects and an outsider, under each order of the IDs, and deletes the
+/// first object. Then the objects that are left must be these; all of them, if it is refused.
 fn scenario(name: &str, left: &[usize], fill: impl Fn(&Transaction, [ObjId; 4])) {
     scenario_then(name, left, fill, |_, _| {});
 }
@@ -155,7 +155,8 @@ fn entries_of_maps_count_as_they_were() {
 
 #[test]
 fn what_listeners_to_deletions_change_counts() {
-    // Told of the first object, a listener lets go of what forbids the deletion of the second one, or holds it.
+    // Told of the first object, a listener lets go of what forbids the deletion of the second one,
+    // or holds it.
     for (holds, left) in [(false, &[2, 3][..]), (true, &[0, 1, 2, 3])] {
         scenario("a listener", left, |tx, [root, one, two, _]| {
             refers(tx, one, "parent", root);

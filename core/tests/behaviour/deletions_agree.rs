@@ -1,4 +1,5 @@
-//! A deletion does the same whether it takes many referrers together, tells each step, or calls listeners.
+//! A deletion does the same whether it takes many referrers together, tells each step, or calls
+//! listeners.
 
 use std::sync::Arc;
 
@@ -191,8 +192,8 @@ proptest! {
     }
 }
 
-/// The pairs are removed in another way on LMDB, and one by one where reads count in conflicts. The outcome
-/// is that of the store in memory.
+/// The pairs are removed in another way on LMDB, and one by one where reads count in conflicts. The
+/// outcome is that of the store in memory.
 #[test]
 fn deletions_agree_on_other_stores() {
     let dir = tempfile::tempdir().unwrap();
@@ -251,7 +252,8 @@ fn more_referrers_than_are_taken_together() {
         }
     }
     tx.commit().unwrap();
-    // Each one that is left has its own pair, five entries of null and one of 0, and one of its schema.
+    // Each one that is left has its own pair, five entries of null and one of 0, and one of its
+    // schema.
     assert_eq!(world.pairs().len(), 2500 * 7);
 }
 

@@ -1,5 +1,5 @@
-//! Whatever operation of the store fails while an object is deleted to which many others refer, all of the
-//! deletion is made or nothing.
+//! Whatever operation of the store fails while an object is deleted to which many others refer, all
+//! of the deletion is made or nothing.
 
 use std::sync::Arc;
 
@@ -17,8 +17,8 @@ use permazen::object::{Database, Error, Migrate, Transaction, TransactionConfig}
 use crate::failures::{all_pairs, config, planned};
 use crate::support::*;
 
-/// A store that removes each pair as soon as it was shown, as LMDB does. If that fails in the middle, some
-/// pairs are gone.
+/// A store that removes each pair as soon as it was shown, as LMDB does. If that fails in the
+/// middle, some pairs are gone.
 struct RemovesAtOnce<D>(D);
 
 struct RemovingTx(Box<dyn KvTransaction + Send>);
@@ -93,8 +93,8 @@ impl KvTransaction for RemovingTx {
     }
 }
 
-/// References of all kinds, of which none forbids a deletion: with those, objects are looked at one by one.
-/// The fields have the names of what they ask for.
+/// References of all kinds, of which none forbids a deletion: with those, objects are looked at one
+/// by one. The fields have the names of what they ask for.
 fn schema() -> String {
     let mut fields = String::new();
     for (n, action) in [(0, "NULLIFY"), (1, "DELETE"), (2, "REMOVE")] {
@@ -175,7 +175,8 @@ fn filled(store: Arc<dyn KvDatabase>, fill: fn(&Transaction)) -> (Database, Tran
     (db, config)
 }
 
-/// Some objects of both types for each field; those that are deleted have referrers and parts again.
+/// Some objects of both types for each field; those that are deleted have referrers and parts
+/// again.
 fn referrers_of_all_kinds(tx: &Transaction) {
     let mut n = 1;
     for action in ["NULLIFY", "DELETE", "REMOVE"] {

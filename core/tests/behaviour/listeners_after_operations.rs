@@ -118,8 +118,8 @@ fn every_listener_sees_all_content_of_a_stored_object() {
         .unwrap();
 }
 
-/// A listener's change comes after `store`. The listeners that are called later still get what `store`
-/// changed.
+/// A listener's change comes after `store`. The listeners that are called later still get what
+/// `store` changed.
 #[test]
 fn listeners_get_what_store_changed_although_a_listener_has_changed_it_again() {
     notes()

@@ -1,5 +1,5 @@
-//! For which changes listeners are called if an operation is part of a larger one, fails, is silent,
-//! or belongs to a copy or a migration.
+//! For which changes listeners are called if an operation is part of a larger one, fails, is
+//! silent, or belongs to a copy or a migration.
 
 use std::sync::{Arc, Mutex};
 
@@ -266,8 +266,8 @@ fn listeners_are_called_for_all_content_of_a_new_object() {
     }
 }
 
-/// If a copy replaces references in a collection, listeners get the changes "cleared" and "added" for
-/// each element. For all other fields they get the differences.
+/// If a copy replaces references in a collection, listeners get the changes "cleared" and "added"
+/// for each element. For all other fields they get the differences.
 #[test]
 fn a_copy_that_replaces_ids_clears_and_fills_collections_of_references() {
     let world = World::new();
@@ -323,8 +323,8 @@ fn only_a_copy_that_succeeds_notes_missing_targets() {
     let other = World::new();
     let dest = other.begin(ALL);
     let mut missing = MissingTargets::from([(a(9), Arc::from("x"))]);
-    // In the destination, `r` would refer to a missing object, and `s` to an object of a type that it
-    // does not allow.
+    // In the destination, `r` would refer to a missing object, and `s` to an object of a type that
+    // it does not allow.
     let mut ids = IdMap::from([(a(3), Some(b(1)))]);
     let options = &mut CopyOptions::new().noting_missing(&mut missing).mapping_ids(&mut ids);
     let refused = tx.copy_to(a(1), &dest, options);
@@ -368,8 +368,8 @@ fn a_list_that_a_migration_empties_is_cleared() {
     }
 }
 
-/// If a creation listener deletes an object to which the new object refers, the creation is refused,
-/// and everything that the listener did is undone. The same holds within another listener.
+/// If a creation listener deletes an object to which the new object refers, the creation is
+/// refused, and everything that the listener did is undone. The same holds within another listener.
 #[test]
 fn a_new_object_whose_references_a_listener_breaks_is_refused() {
     let world = World::new();

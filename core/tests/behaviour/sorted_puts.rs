@@ -1,6 +1,7 @@
-//! Random puts into sets and maps, compared with sets and maps in memory: values that are new, there already or
-//! too long for the store, references that become null beside a null that is there, and operations that fail
-//! after they have put something. What listeners are told is compared too.
+//! Random puts into sets and maps, compared with sets and maps in memory: values that are new,
+//! there already or too long for the store, references that become null beside a null that is
+//! there, and operations that fail after they have put something. What listeners are told is
+//! compared too.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
@@ -39,7 +40,8 @@ fn referred(n: u8) -> ObjId {
     ObjId::from_bytes([9, 0, 0, 0, 0, 0, 0, n]).unwrap()
 }
 
-/// A word as a set, map or index takes it. The first ones are short, the last ones longer than keys can be.
+/// A word as a set, map or index takes it. The first ones are short, the last ones longer than keys
+/// can be.
 fn word(n: u8) -> String {
     let len = [0, 1, 1, 2, 9, 10, 10, 11, 19, 20, 21, 25];
     let n = usize::from(n);
@@ -121,7 +123,8 @@ impl Sorted {
     }
 }
 
-/// Whether the store can hold the pair of a set or map: its key has the object and one byte for the field.
+/// Whether the store can hold the pair of a set or map: its key has the object and one byte for the
+/// field.
 fn fits(len: usize) -> bool {
     ObjId::LEN + 1 + len <= KEY_LIMIT
 }

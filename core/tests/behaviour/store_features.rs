@@ -105,8 +105,8 @@ fn an_object_known_from_an_untracked_read_is_looked_up_again() {
     assert!(tx.commit().is_err_and(|error| error.is_retryable()));
 }
 
-/// Where others can be in conflict with what a deletion reads, it reads no objects that lie between those that
-/// refer to the deleted one.
+/// Where others can be in conflict with what a deletion reads, it reads no objects that lie between
+/// those that refer to the deleted one.
 #[test]
 fn a_deletion_is_not_in_conflict_with_changes_of_other_objects() {
     let stores: [Arc<dyn KvDatabase>; 2] = [
@@ -261,8 +261,8 @@ fn stores_with_time_outs(scratch: &tempfile::TempDir) -> Vec<(&'static str, Data
     filled.collect()
 }
 
-/// Limits count from the beginning of a transaction, so a limit of zero has passed, and no later one helps.
-/// `None` is no limit.
+/// Limits count from the beginning of a transaction, so a limit of zero has passed, and no later
+/// one helps. `None` is no limit.
 #[test]
 fn transactions_can_be_limited_in_time() {
     let passed = Some(Duration::ZERO);

@@ -1,5 +1,5 @@
-//! Compares docs/src/costs.md with what operations cost. Each row of the page has a measurement of the
-//! same name here, and each measurement has a row.
+//! Compares docs/src/costs.md with what operations cost. Each row of the page has a measurement of
+//! the same name here, and each measurement has a row.
 
 use std::collections::BTreeMap;
 

@@ -24,7 +24,8 @@ struct World {
 }
 
 impl World {
-    /// People with names `p0` and so on, of the ages 0 to 9 in turn; each has the one before as the boss.
+    /// People with names `p0` and so on, of the ages 0 to 9 in turn; each has the one before as the
+    /// boss.
     fn new(count: usize) -> World {
         let server = SimulatedServer::new();
         let db = RemoteDatabase::new(server.clone());
@@ -160,7 +161,8 @@ fn the_reference_that_is_missing_is_named_as_load_names_it() {
 
 #[test]
 fn a_damaged_object_is_no_concern_of_who_asks_for_it_ahead() {
-    // The own pair of an object: an unknown schema, a schema without the type, and nothing readable.
+    // The own pair of an object: an unknown schema, a schema without the type, and nothing
+    // readable.
     for own in ["09", "fe", ""] {
         let world = World::new(100);
         let (damaged, good) = (world.people[70], world.people[99]);
@@ -350,7 +352,8 @@ fn an_index_is_read_in_pages_and_its_objects_64_at_a_time() {
     assert!(inside <= 16 && end == 1, "{inside}");
 }
 
-/// What was asked ahead can fail as well. The transaction then runs again, whichever request it was.
+/// What was asked ahead can fail as well. The transaction then runs again, whichever request it
+/// was.
 #[test]
 fn an_iteration_that_loses_its_connection_runs_again() {
     let world = World::new(600);

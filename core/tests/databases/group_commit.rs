@@ -109,8 +109,8 @@ fn members_see_objects_of_those_before_them() {
 const STORE: &str = "PERMAZEN_TEST_GROUPS";
 const THREADS: usize = 4;
 
-/// Creates people on several threads until the process is killed, and prints the name of each when its transaction
-/// is committed.
+/// Creates people on several threads until the process is killed, and prints the name of each when
+/// its transaction is committed.
 #[test]
 fn child() {
     let Some(path) = std::env::var_os(STORE) else { return };

@@ -224,7 +224,8 @@ fn store_changes_what_differs() -> Result<()> {
                 ..person("Anna", 31)
             };
             ann.store(&changed)?;
-            // Others may have added to the counter since `changed` was made, so it keeps its number.
+            // Others may have added to the counter since `changed` was made, so it keeps its
+            // number.
             assert_eq!(ann.load()?, Person { hits: Counter(7), ..changed });
         }
         let found = tx.index(Person::TAGS)?.get("q")?.to_vec()?;

@@ -238,8 +238,8 @@ fn pairs(store: &dyn KvDatabase) -> Vec<(Vec<u8>, Vec<u8>)> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 40, ..ProptestConfig::default() })]
 
-    /// An object that its transaction does not know is read together with the old value of the field. In the
-    /// end, everything is as if it was known before.
+    /// An object that its transaction does not know is read together with the old value of the
+    /// field. In the end, everything is as if it was known before.
     #[test]
     fn what_is_set_first_is_set_as_what_is_known(
         commits in prop::collection::vec(

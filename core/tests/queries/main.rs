@@ -1,4 +1,5 @@
-//! Queries: indexes, paths and kinds, and indexes that are incomplete because other programs wrote objects.
+//! Queries: indexes, paths and kinds, and indexes that are incomplete because other programs wrote
+//! objects.
 #![allow(clippy::unwrap_used, clippy::panic, clippy::duplicated_attributes, reason = "tests")]
 
 #[cfg(feature = "derive")]

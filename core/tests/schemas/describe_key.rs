@@ -1,5 +1,5 @@
-//! Keys in words: the table of the specification (section 3.6.4), row by row, damaged databases, and
-//! hostile names and values.
+//! Keys in words: the table of the specification (section 3.6.4), row by row, damaged databases,
+//! and hostile names and values.
 
 use std::sync::Arc;
 

@@ -1,4 +1,5 @@
-//! Schemas: their documents and rules, how they are recorded and compared, and what they say about keys and sizes.
+//! Schemas: their documents and rules, how they are recorded and compared, and what they say about
+//! keys and sizes.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
 
 #[path = "../../../tests/src/child.rs"]

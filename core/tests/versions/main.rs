@@ -1,4 +1,5 @@
-//! Versions of a program on one database: what becomes of objects when models change, and how they move.
+//! Versions of a program on one database: what becomes of objects when models change, and how they
+//! move.
 #![allow(
     unreachable_pub,
     missing_docs,

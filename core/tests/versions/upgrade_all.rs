@@ -441,8 +441,8 @@ thread_local! {
     static MEANWHILE: RefCell<Option<Box<dyn FnOnce()>>> = const { RefCell::new(None) };
 }
 
-/// The transaction of a batch that conflicts runs again with half of the objects. The next one may be
-/// larger.
+/// The transaction of a batch that conflicts runs again with half of the objects. The next one may
+/// be larger.
 #[test]
 fn a_batch_that_conflicts_runs_again_in_smaller_parts() {
     let store: Arc<dyn KvDatabase> = Arc::new(OptimisticDatabase::new(MemoryStore::new()));

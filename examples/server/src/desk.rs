@@ -11,8 +11,8 @@ use super::models::{
     Article, Audit, Comment, Commentable, CommentableKind, State, Ticket, Titled, User,
 };
 
-/// A line from a client. Users are named by e-mail address, what can be commented by title. To edit a
-/// text, the client gives the `version` of it that `read` answered.
+/// A line from a client. Users are named by e-mail address, what can be commented by title. To edit
+/// a text, the client gives the `version` of it that `read` answered.
 #[derive(Deserialize, Debug)]
 #[serde(tag = "do", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Request {

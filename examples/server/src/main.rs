@@ -2,10 +2,11 @@
 //!
 //! Without arguments it starts the server on a free port, plays a session with several clients
 //! against it, and ends: `cargo run -p permazen-example-server`. With an address such as
-//! `127.0.0.1:7000` it serves until Ctrl-C; with a directory after the address, it keeps its data there.
+//! `127.0.0.1:7000` it serves until Ctrl-C; with a directory after the address, it keeps its data
+//! there.
 //!
-//! `models.rs` has what is stored, with its rules and hooks. `desk.rs` has the transactions, `serve.rs`
-//! the server, `session.rs` the session.
+//! `models.rs` has what is stored, with its rules and hooks. `desk.rs` has the transactions,
+//! `serve.rs` the server, `session.rs` the session.
 #![allow(clippy::print_stdout, reason = "a program that prints")]
 #![allow(unreachable_pub, reason = "the modules are shared with tests")]
 

@@ -13,8 +13,8 @@ use tokio::task::{JoinSet, spawn_blocking};
 
 use super::desk;
 
-/// Serves until `stop` becomes true. Then it takes no more requests, and ends when those that it has
-/// taken are answered.
+/// Serves until `stop` becomes true. Then it takes no more requests, and ends when those that it
+/// has taken are answered.
 pub async fn serve(
     db: Permazen,
     listener: TcpListener,

@@ -14,8 +14,8 @@ use permazen::{ObjId, StorageId};
 use super::files;
 use super::host::{Failure, Host};
 
-/// The options of a check: all that `jsck` has, except the database. They say in their help what they
-/// do.
+/// The options of a check: all that `jsck` has, except the database. They say in their help what
+/// they do.
 #[derive(Debug, Clone, clap::Args)]
 #[command(group(clap::ArgGroup::new("changes").args(["repair", "apply_undo"])))]
 #[non_exhaustive]
@@ -90,8 +90,8 @@ pub struct CheckArgs {
     /// Take the format version to be this, whatever is stored
     #[arg(long, value_name = "N")]
     format_version: Option<u32>,
-    /// Use this schema XML file (- is standard input) as the schema with that index; without a file, drop
-    /// the schema
+    /// Use this schema XML file (- is standard input) as the schema with that index; without a
+    /// file, drop the schema
     #[arg(long = "schema", value_name = "INDEX=[FILE]")]
     schemas: Vec<String>,
     /// Use this schema ID for that storage ID; without one, drop the storage ID
@@ -138,8 +138,8 @@ pub(super) enum Force {
 }
 
 impl CheckArgs {
-    /// Takes the database to be a store of this kind, unless an option says another one. A database in
-    /// memory has no kind that could be given.
+    /// Takes the database to be a store of this kind, unless an option says another one. A database
+    /// in memory has no kind that could be given.
     pub fn be_of_kind(&mut self, kind: StoreKind) {
         let kind = match kind {
             StoreKind::Lmdb => Some(Kind::Lmdb),

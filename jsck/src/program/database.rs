@@ -43,8 +43,8 @@ impl<'s> Subject<'s> {
         }
     }
 
-    /// The path beside which its files are: that of a URL is what comes after the kind. A store without files has
-    /// them in the current directory.
+    /// The path beside which its files are: that of a URL is what comes after the kind. A store
+    /// without files has them in the current directory.
     pub(super) fn place(self) -> PathBuf {
         let path = self.path();
         match Opening::new().locate(path) {
@@ -191,7 +191,8 @@ impl Database {
     /// What is wrong with the structure of the store. Empty for stores that cannot check it.
     ///
     /// # Errors
-    /// If the host wants to stop, which it need not wait for: another thread reads the file, and goes on until its end.
+    /// If the host wants to stop, which it need not wait for: another thread reads the file, and
+    /// goes on until its end.
     pub(super) fn verify(&self, host: &dyn Host) -> Result<Vec<String>, Failure> {
         let verified = match &self.store {
             Store::Xml(dump) => dump.store().verify(),
@@ -219,8 +220,8 @@ impl Database {
         }
     }
 
-    /// Whether all pairs can perhaps be read although the structure of the store is damaged. A damaged page of LMDB
-    /// is refused, and with it what follows.
+    /// Whether all pairs can perhaps be read although the structure of the store is damaged. A
+    /// damaged page of LMDB is refused, and with it what follows.
     pub(super) fn can_be_read_damaged(&self) -> bool {
         self.kind() != StoreKind::Lmdb
     }

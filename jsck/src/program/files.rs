@@ -34,8 +34,8 @@ pub(super) fn is_stream(path: &Path) -> bool {
     is_standard_input(path) || is_pipe(path) || has_no_name()
 }
 
-/// Refuses two `inputs`, each with its option, that are the same stream: the first reads everything,
-/// and the second would find nothing.
+/// Refuses two `inputs`, each with its option, that are the same stream: the first reads
+/// everything, and the second would find nothing.
 pub(super) fn must_be_read_once<'a>(
     inputs: impl IntoIterator<Item = (&'static str, &'a Path)>,
 ) -> Result<(), Failure> {

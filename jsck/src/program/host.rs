@@ -49,8 +49,8 @@ pub trait Host {
     /// Whether there is a user to ask.
     fn can_ask(&self) -> bool;
 
-    /// Shows a question, which is safe to show, and waits for the answer: yes or no. No, if the check
-    /// is stopped meanwhile.
+    /// Shows a question, which is safe to show, and waits for the answer: yes or no. No, if the
+    /// check is stopped meanwhile.
     ///
     /// # Errors
     /// If the question cannot be shown or the answer not be read.
@@ -70,10 +70,10 @@ pub trait Host {
 #[derive(Debug, Clone, Copy)]
 #[non_exhaustive]
 pub enum Subject<'s> {
-    /// Its path or URL, as [`permazen::open()`] takes it. It is opened for reading, or for writing to
-    /// repair it.
+    /// Its path or URL, as [`permazen::open()`] takes it. It is opened for reading, or for writing
+    /// to repair it.
     Named(&'s OsStr),
-    /// A store that is open already. It must have been opened for writing to be repaired. An XML dump
-    /// is opened again, by its path.
+    /// A store that is open already. It must have been opened for writing to be repaired. An XML
+    /// dump is opened again, by its path.
     Open(&'s OpenStore),
 }

@@ -3,7 +3,8 @@
 //! shell is the same function.
 //!
 //! The caller is the [`Host`]: it has the name that messages begin with, knows when to stop, asks
-//! questions, and knows the encodings. [`Process`] is the host for a process that does nothing else.
+//! questions, and knows the encodings. [`Process`] is the host for a process that does nothing
+//! else.
 
 mod args;
 mod check_and_repair;
@@ -48,9 +49,9 @@ pub const FAILED: u8 = 2;
 /// that cannot be shared. Nothing was changed, and the same may succeed later.
 pub const BUSY: u8 = 3;
 
-/// Runs the program: opens the database, checks it, repairs it if asked to, and prints the report to
-/// `out`. Returns the exit code: [`CLEAN`], [`FINDINGS`], [`FAILED`] or [`BUSY`]. Standard
-/// error says why it failed.
+/// Runs the program: opens the database, checks it, repairs it if asked to, and prints the report
+/// to `out`. Returns the exit code: [`CLEAN`], [`FINDINGS`], [`FAILED`] or [`BUSY`]. Standard error
+/// says why it failed.
 ///
 /// ```
 /// use clap::Parser;
@@ -100,7 +101,8 @@ fn is_busy(failure: &Failure) -> bool {
     store || failure.is::<Busy>()
 }
 
-/// A message of the operating system without its number, ` (os error 2)`, which tells users nothing.
+/// A message of the operating system without its number, ` (os error 2)`, which tells users
+/// nothing.
 ///
 /// ```
 /// use permazen_jsck::program::without_numbers;

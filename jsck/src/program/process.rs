@@ -18,8 +18,8 @@ const INTERRUPTED: i32 = 130;
 /// How often to check whether the question was interrupted.
 const BEAT: Duration = Duration::from_millis(50);
 
-/// The [`Host`] for a process that does nothing but check. It waits for Ctrl-C, and asks on standard
-/// error.
+/// The [`Host`] for a process that does nothing but check. It waits for Ctrl-C, and asks on
+/// standard error.
 #[derive(Debug)]
 pub struct Process {
     name: String,
@@ -43,7 +43,8 @@ impl Process {
             }
         })
         .map_err(io::Error::other)?;
-        // Without this, a file that is larger than the system allows would end the process without a word.
+        // Without this, a file that is larger than the system allows would end the process without
+        // a word.
         #[cfg(unix)]
         signal_hook::flag::register(signal_hook::consts::SIGXFSZ, Arc::default())?;
         Ok(process)

@@ -1,4 +1,5 @@
-//! The recorded schemas: whether their tables can be used, and which key ranges they give a meaning.
+//! The recorded schemas: whether their tables can be used, and which key ranges they give a
+//! meaning.
 //!
 //! The checks call these first. Everything else uses `ranges`.
 

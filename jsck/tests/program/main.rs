@@ -1,5 +1,5 @@
-//! The program `jsck`: what it prints, what it does with files, terminals and signals, and how another
-//! program embeds it.
+//! The program `jsck`: what it prints, what it does with files, terminals and signals, and how
+//! another program embeds it.
 #![allow(clippy::expect_used, clippy::panic, clippy::print_stdout, clippy::unwrap_used)]
 
 #[path = "../support/mod.rs"]

@@ -157,7 +157,8 @@ fn what_stalls_is_given_up_in_time() {
     assert_eq!(world.keys(), expected);
 }
 
-/// A member gets little time while there are others to ask; but where all take longer, they get longer.
+/// A member gets little time while there are others to ask; but where all take longer, they get
+/// longer.
 #[test]
 fn what_takes_every_member_long_is_answered() {
     let Some(cluster) = Etcd::shared() else { return };

@@ -1,6 +1,7 @@
 //! Members and programs that stop at once while programs commit.
 //!
-//! `PERMAZEN_FAULTS=full` does it 50 times instead of 2 (programs: 200 times instead of 8), or as often as it says.
+//! `PERMAZEN_FAULTS=full` does it 50 times instead of 2 (programs: 200 times instead of 8), or as
+//! often as it says.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
@@ -30,8 +31,8 @@ impl Drop for Over<'_> {
 /// larger.
 const ROUNDS_TO_A_BANK: usize = 5;
 
-/// Programs work while something is done to the leader and undone, again and again. They continue in between. Each time
-/// what they were told is compared with what is there.
+/// Programs work while something is done to the leader and undone, again and again. They continue
+/// in between. Each time what they were told is compared with what is there.
 fn disturbed(what: &str, cluster: &Etcd, act: fn(&Etcd, usize), undo: fn(&Etcd, usize)) {
     let (count, mut rng) = (rounds(50), StdRng::seed_from_u64(4));
     let (begun, mut records) = (Instant::now(), Records::default());

@@ -53,7 +53,8 @@ pub(crate) struct Proxy {
 }
 
 impl Proxy {
-    /// A proxy before the server at a port of the loopback device. Its threads end with the process.
+    /// A proxy before the server at a port of the loopback device. Its threads end with the
+    /// process.
     pub(crate) fn new(server: u16) -> Proxy {
         let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
         let port = listener.local_addr().unwrap().port();

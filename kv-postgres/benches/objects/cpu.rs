@@ -1,5 +1,5 @@
-//! The time that processors spend on a transaction, here and on the server. It does not depend on what else the machine
-//! does, as the time that passes does.
+//! The time that processors spend on a transaction, here and on the server. It does not depend on
+//! what else the machine does, as the time that passes does.
 
 use std::cell::Cell;
 

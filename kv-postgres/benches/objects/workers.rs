@@ -14,7 +14,8 @@ const PEOPLE: u32 = 20_000;
 const TIME: Duration = Duration::from_secs(2);
 const TURNS: usize = 5;
 
-/// Transactions in a second, and how many percent ran again. A worker makes one transaction in some attempts.
+/// Transactions in a second, and how many percent ran again. A worker makes one transaction in some
+/// attempts.
 fn run<W>(
     count: usize,
     begin: impl Fn() -> W + Sync,

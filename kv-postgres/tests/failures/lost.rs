@@ -28,8 +28,8 @@ impl World {
         Some(World { proxy, through, direct })
     }
 
-    /// Commits this key while these faults come. What is there afterwards is what was there before, and the key if the
-    /// commit is said to have taken place. Returns whether all faults have come.
+    /// Commits this key while these faults come. What is there afterwards is what was there before,
+    /// and the key if the commit is said to have taken place. Returns whether all faults have come.
     fn commit(
         &self,
         key: String,
@@ -107,7 +107,8 @@ fn a_lost_connection_has_a_true_outcome() {
     assert!(committed > 5 && retried > 20, "{committed} committed, {retried} not");
 }
 
-/// The commit is lost, or its answer, and so is what comes after it: the question what became of it, or its answer.
+/// The commit is lost, or its answer, and so is what comes after it: the question what became of
+/// it, or its answer.
 #[test]
 fn a_lost_question_does_not_change_the_outcome() {
     let Some(server) = Postgres::shared() else { return };

@@ -4,7 +4,8 @@ use permazen_kv::{KvDatabase, KvDatabaseExt, KvRead, KvWrite, TxOptions};
 use permazen_kv_postgres::PostgresStore;
 use permazen_test_servers::{PgBouncer, Pooler, Postgres};
 
-/// URLs of two tables on one server, through a pooler: PgBouncer where it is there, and one of our own.
+/// URLs of two tables on one server, through a pooler: PgBouncer where it is there, and one of our
+/// own.
 fn pooled(connections: usize, mut test: impl FnMut(&str, &str)) {
     let Some(server) = Postgres::shared().filter(|server| server.port() > 0) else { return };
     let port = server.port();
@@ -66,7 +67,8 @@ fn stores_work_through_it_with_the_option() {
         let snapshot = reading.snapshot().unwrap();
         one.write(|tx| tx.put(&[0], b"new")).unwrap();
         assert_ne!(snapshot.get(&[0]).unwrap().as_deref(), Some(&b"new"[..]));
-        // A small table is not read as a whole, so transactions that touch different keys do not conflict.
+        // A small table is not read as a whole, so transactions that touch different keys do not
+        // conflict.
         drop((snapshot, reading));
         let (mut left, mut right) =
             (one.begin(&TxOptions::writing()).unwrap(), one.begin(&TxOptions::writing()).unwrap());

@@ -1,5 +1,6 @@
-//! Errors that come over the wire from a real server, whatever has caused them: a trigger raises them, in a statement of
-//! the commit or at its end. And some that only come when something has happened to the server.
+//! Errors that come over the wire from a real server, whatever has caused them: a trigger raises
+//! them, in a statement of the commit or at its end. And some that only come when something has
+//! happened to the server.
 
 use std::process::Command;
 use std::thread;

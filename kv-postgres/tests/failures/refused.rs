@@ -1,4 +1,5 @@
-//! What a real server refuses: which error it becomes, whether the transaction may run again, and what to do.
+//! What a real server refuses: which error it becomes, whether the transaction may run again, and
+//! what to do.
 
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -212,7 +212,8 @@ fn a_health_check_ends_in_time_and_a_server_that_comes_back_is_well() {
     touch().unwrap();
 }
 
-/// To run the outer one again would only make the inner one wait as long again, and each of them thirty times.
+/// To run the outer one again would only make the inner one wait as long again, and each of them
+/// thirty times.
 #[test]
 fn a_transaction_within_another_one_that_has_the_last_connection_is_not_tried_again() {
     let Some(server) = Postgres::shared() else { return };

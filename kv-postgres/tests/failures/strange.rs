@@ -44,7 +44,8 @@ fn whatever_answers_the_error_says_so() {
         b"R\0\0\0\x09\0\0\0\x0a\0",
         b"R\0\0\0\x09\0\0\0\x0b?",
         b"R\0\0\0\x16\0\0\0\x0aSCRAM-SHA-256\0\0R\0\0\0\x09\0\0\0\x0b?",
-        // An error without an end, a parameter without a value, and the end of a log-in with nothing after it.
+        // An error without an end, a parameter without a value, and the end of a log-in with
+        // nothing after it.
         b"E\0\0\0\x08SERR",
         b"S\0\0\0\x06a\0",
         b"R\0\0\0\x08\0\0\0\0Z\0\0\0\x05I",
@@ -101,8 +102,8 @@ fn a_server_that_talks_without_end_is_given_up() {
     }
 }
 
-/// A server that has a number for each statement, and once it is told to nothing in its place. It ends after a hundred
-/// of these. Returns its port and how many it has sent.
+/// A server that has a number for each statement, and once it is told to nothing in its place. It
+/// ends after a hundred of these. Returns its port and how many it has sent.
 fn without_values(is_told: &Arc<AtomicBool>) -> (u16, Arc<AtomicUsize>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();

@@ -80,8 +80,9 @@ fn it_waits_no_longer_than_asked_and_the_connections_stay() {
         assert!(error.to_string().contains("TxOptions::wait"), "{error}");
     }
     store.read(|tx| tx.get(b"x").map(drop)).unwrap();
-    // There is one new connection, beside that of the writer, for the server itself has ended what waited: it asks
-    // for the time once, each attempt is a question and its end, and so is the last one.
+    // There is one new connection, beside that of the writer, for the server itself has ended what
+    // waited: it asks for the time once, each attempt is a question and its end, and so is the last
+    // one.
     assert_eq!(proxy.take_requests(), 7);
     drop(writer);
 }

@@ -32,7 +32,8 @@ fn a_value_that_is_too_long_is_refused_when_it_is_put() {
     assert_eq!((read(b"other").as_deref(), read(b"key")), (Some(&b"there"[..]), None));
 }
 
-/// Of 64 MiB; with `PERMAZEN_TEST_LARGE` of the longest there can be, which takes some 6 GiB of memory and disk.
+/// Of 64 MiB; with `PERMAZEN_TEST_LARGE` of the longest there can be, which takes some 6 GiB of
+/// memory and disk.
 #[test]
 fn a_long_value_is_written_and_read() {
     let Some(server) = Postgres::shared() else { return };
@@ -64,7 +65,8 @@ fn a_long_value_is_written_and_read() {
 fn long_values_among_short_ones_come_in_their_order() {
     let Some(server) = Postgres::shared() else { return };
     let url = server.new_table();
-    // With 64 questions at once, a value of more than 4 KiB is a long one; alone, one of more than 256 KiB.
+    // With 64 questions at once, a value of more than 4 KiB is a long one; alone, one of more than
+    // 256 KiB.
     for (at, len) in [(0_u32, 5_000), (3, 5_000), (700, 300_000), (999, 300_000)] {
         for others in [0, 100] {
             let store = PostgresStore::open(&url).unwrap();
@@ -102,7 +104,8 @@ fn long_values_among_short_ones_come_in_their_order() {
     }
 }
 
-/// One statement asks for spans that lie apart; the others have their own. A long value ends its page.
+/// One statement asks for spans that lie apart; the others have their own. A long value ends its
+/// page.
 #[test]
 fn spans_that_share_keys_are_read_ahead_as_they_are() {
     let Some(server) = Postgres::shared() else { return };
@@ -120,7 +123,8 @@ fn spans_that_share_keys_are_read_ahead_as_they_are() {
         };
         put(&memory);
         put(&PostgresStore::open(&url).unwrap());
-        // Equal, nested, touching and overlapping ones, in no order, around the long value or ending at it.
+        // Equal, nested, touching and overlapping ones, in no order, around the long value or
+        // ending at it.
         let mut spans: Vec<(u8, u8)> = (0..50).map(|at| (4 * at, 4 * at + 4)).rev().collect();
         spans.extend([(60, 90), (60, 90), (70, 80), (75, 76), (60, 75), (76, 90), (74, 77)]);
         spans.extend([(10, 10), (0, 200), (198, 255), (30, 50), (40, 60)]);

@@ -48,7 +48,8 @@ fn what_ends_with_another_key_may_be_there() {
     }
 }
 
-/// Neither what the transaction has removed before nor what is beside new keys of several lengths is taken for new.
+/// Neither what the transaction has removed before nor what is beside new keys of several lengths
+/// is taken for new.
 #[test]
 fn what_was_removed_may_be_there() {
     for (is_removed, other) in [(true, None), (false, Some(b"longer than that"))] {

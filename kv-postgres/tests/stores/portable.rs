@@ -1,4 +1,5 @@
-//! Servers that are similar to PostgreSQL: they are known by what they announce, and asked only for what they have.
+//! Servers that are similar to PostgreSQL: they are known by what they announce, and asked only for
+//! what they have.
 
 use std::time::Duration;
 
@@ -6,7 +7,8 @@ use permazen_kv::{KvDatabase, KvDatabaseExt, KvError, KvRead, KvTransaction, KvW
 use permazen_kv_postgres::PostgresStore;
 use permazen_test_servers::{Fault, Postgres, Proxy, Way};
 
-/// A server of our own that seems to announce a parameter, and the URL of a new table there and without that.
+/// A server of our own that seems to announce a parameter, and the URL of a new table there and
+/// without that.
 fn announcing(name: &str, value: &str) -> Option<(&'static Postgres, Proxy, String, String)> {
     let server = Postgres::shared().filter(|server| server.port() > 0)?;
     let proxy = Proxy::new(server.port());

@@ -1,9 +1,9 @@
 //! What a store can do, and how much it holds.
 
-/// What a store offers. If a program calls a method that the store does not offer, the method returns
-/// an error, or `None` if its documentation says so. Seven fields only describe how the store behaves: `serializable`,
-/// `concurrent_writers`, `coarse_conflicts`, `reorders_commits`, `conflict_free_counters`, `lazy_begin` and
-/// `small_transactions`.
+/// What a store offers. If a program calls a method that the store does not offer, the method
+/// returns an error, or `None` if its documentation says so. Seven fields only describe how the
+/// store behaves: `serializable`, `concurrent_writers`, `coarse_conflicts`, `reorders_commits`,
+/// `conflict_free_counters`, `lazy_begin` and `small_transactions`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Capabilities {
@@ -19,16 +19,18 @@ pub struct Capabilities {
     pub watches: bool,
     /// [`KvTransaction::set_timeout`](crate::KvTransaction::set_timeout) works.
     pub timeouts: bool,
-    /// Conflicts are also found between transactions that have nothing in common, for example because their keys lie
-    /// in one page of an index. Such a transaction succeeds when it is run again.
+    /// Conflicts are also found between transactions that have nothing in common, for example
+    /// because their keys lie in one page of an index. Such a transaction succeeds when it is run
+    /// again.
     pub coarse_conflicts: bool,
-    /// Transactions that are open at the same time may take place in another order than that of their commits. A key
-    /// that one of them removes without reading it can be there afterwards, because the other one, which takes place
-    /// later, has put it.
+    /// Transactions that are open at the same time may take place in another order than that of
+    /// their commits. A key that one of them removes without reading it can be there afterwards,
+    /// because the other one, which takes place later, has put it.
     pub reorders_commits: bool,
     /// Two transactions that only adjust the same counter do not conflict.
     pub conflict_free_counters: bool,
-    /// [`KvTransaction::set_read_only`](crate::KvTransaction::set_read_only) works after the first access.
+    /// [`KvTransaction::set_read_only`](crate::KvTransaction::set_read_only) works after the first
+    /// access.
     pub read_only_switch: bool,
     /// Reads can be exempt from the detection of conflicts; see
     /// [`KvTransaction::untracked`](crate::KvTransaction::untracked).
@@ -37,11 +39,11 @@ pub struct Capabilities {
     /// [`KvTransaction::pending`](crate::KvTransaction::pending). Without this, read-only
     /// transactions may still say it, as on LMDB and SQLite.
     pub pending_writes: bool,
-    /// The first read of a transaction fixes the state that it sees, not its beginning: it sees what others commit
-    /// before that.
+    /// The first read of a transaction fixes the state that it sees, not its beginning: it sees
+    /// what others commit before that.
     pub lazy_begin: bool,
-    /// A transaction can write only some hundred keys unless the server is told otherwise. Many changes must be
-    /// committed in many transactions.
+    /// A transaction can write only some hundred keys unless the server is told otherwise. Many
+    /// changes must be committed in many transactions.
     pub small_transactions: bool,
     /// Committed data survives the process.
     pub persistent: bool,
@@ -77,8 +79,8 @@ pub struct Statistics {
     pub entries: Option<u64>,
     /// Bytes in use for pairs and the structure that holds them.
     pub used_bytes: Option<u64>,
-    /// Bytes inside the file that the newest state does not use. Old readers may still need a part of
-    /// them; that part cannot be used again before those readers end.
+    /// Bytes inside the file that the newest state does not use. Old readers may still need a part
+    /// of them; that part cannot be used again before those readers end.
     pub free_bytes: Option<u64>,
     /// Size of the file.
     pub file_bytes: Option<u64>,
@@ -86,8 +88,8 @@ pub struct Statistics {
     pub limit_bytes: Option<u64>,
     /// Size of a page of the file.
     pub page_bytes: Option<u64>,
-    /// The largest number of slots for readers (read-only transactions and snapshots) that have been
-    /// in use, in all processes. It does not become smaller when readers end.
+    /// The largest number of slots for readers (read-only transactions and snapshots) that have
+    /// been in use, in all processes. It does not become smaller when readers end.
     pub readers: Option<u64>,
     /// How many slots for readers there are.
     pub max_readers: Option<u64>,

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 /// What a store has counted since this process opened it; see
-/// [`KvDatabase::counters`](crate::KvDatabase::counters). What a store does not have, or does not count, is
-/// `None`.
+/// [`KvDatabase::counters`](crate::KvDatabase::counters). What a store does not have, or does not
+/// count, is `None`.
 ///
 /// All but the connections only grow, so that the difference of two readings is what was done in
 /// between. They are read one after the other while transactions may be running, so they need not
@@ -27,10 +27,11 @@ use std::time::Duration;
 pub struct Counters {
     /// Transactions begun, for reading and for writing. Each attempt of a closure is one.
     pub begun: Option<u64>,
-    /// Transactions that have written something and were committed. Each transaction of a group counts.
+    /// Transactions that have written something and were committed. Each transaction of a group
+    /// counts.
     pub commits: Option<u64>,
-    /// Transactions that failed because another one has changed what they have read, when they read, wrote or
-    /// committed.
+    /// Transactions that failed because another one has changed what they have read, when they
+    /// read, wrote or committed.
     pub conflicts: Option<u64>,
     /// Transactions that were begun because the same work had failed before: transactions with
     /// [`TxOptions::failed`](crate::TxOptions::failed), such as the second and later attempts of
@@ -46,8 +47,8 @@ pub struct Counters {
     pub waits_in_vain: Option<u64>,
     /// How long all of these waits took together.
     pub waited: Option<Duration>,
-    /// Requests to servers, each of which costs a round trip. What it takes to connect and to log in does not
-    /// count.
+    /// Requests to servers, each of which costs a round trip. What it takes to connect and to log
+    /// in does not count.
     pub requests: Option<u64>,
     /// How often another server than before has answered, because the one before did not.
     pub failovers: Option<u64>,

@@ -35,8 +35,8 @@ pub type Result<T> = std::result::Result<T, KvError>;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum KvError {
-    /// A condition that will pass, such as a lock that others hold. Run the transaction again, or open the store
-    /// again.
+    /// A condition that will pass, such as a lock that others hold. Run the transaction again, or
+    /// open the store again.
     #[error("this must be retried: {0}")]
     Retry(String),
     /// This thread is in the middle of a transaction that writes to the same store. In this store

@@ -4,9 +4,10 @@
 //! engine notify of their commits (LMDB and SQLite have no watches); and two constants about
 //! waiting.
 //!
-//! `store.rs` has the traits, `options.rs` the options of transactions, `capabilities.rs` what a store says of
-//! itself, `counters.rs` what it has counted, `warning.rs` what it advises about its server, `space.rs` what pairs take
-//! in its file, `error.rs` the errors, `retry.rs` runs transactions until they succeed, `watch.rs` waits for changes.
+//! `store.rs` has the traits, `options.rs` the options of transactions, `capabilities.rs` what a
+//! store says of itself, `counters.rs` what it has counted, `warning.rs` what it advises about its
+//! server, `space.rs` what pairs take in its file, `error.rs` the errors, `retry.rs` runs
+//! transactions until they succeed, `watch.rs` waits for changes.
 
 mod capabilities;
 mod counters;

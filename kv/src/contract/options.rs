@@ -24,20 +24,20 @@ pub struct TxOptions {
     /// is written in it; `commit` discards that.
     pub read_only: bool,
     /// How long to wait for the right to write, where only one transaction can have it. Zero tries
-    /// once; but if another process has the right, LMDB waits for up to 100 ms. `None` is 30 seconds,
-    /// or 3 seconds on SQLite for a transaction that takes the right with its first write
+    /// once; but if another process has the right, LMDB waits for up to 100 ms. `None` is 30
+    /// seconds, or 3 seconds on SQLite for a transaction that takes the right with its first write
     /// (`late_lock`). When the time is over, the error is retryable.
     pub wait: Option<Duration>,
     /// How long the transaction may be used, see
-    /// [`KvTransaction::set_timeout`](crate::KvTransaction::set_timeout). `None` means no limit; with
-    /// zero, already the first operation fails.
+    /// [`KvTransaction::set_timeout`](crate::KvTransaction::set_timeout). `None` means no limit;
+    /// with zero, already the first operation fails.
     pub timeout: Option<Duration>,
     /// How often this work was tried before and failed for a reason that may pass;
-    /// [`Retry`](crate::Retry) counts it. A transaction that has failed five times gets its turn. On
-    /// the optimistic engine, commits of other threads then wait until it ends, for at most their
-    /// [`wait`](TxOptions::wait). Every second turn also takes the right to write to the underlying
-    /// store, so that other processes and direct writers wait too. On SQLite with `late_lock`, it
-    /// takes the right to write when it begins.
+    /// [`Retry`](crate::Retry) counts it. A transaction that has failed five times gets its turn.
+    /// On the optimistic engine, commits of other threads then wait until it ends, for at most
+    /// their [`wait`](TxOptions::wait). Every second turn also takes the right to write to the
+    /// underlying store, so that other processes and direct writers wait too. On SQLite with
+    /// `late_lock`, it takes the right to write when it begins.
     pub failed: u32,
     /// What a read-only transaction reads can be relied on at once, and its `commit` cannot fail
     /// because of what others do. In most stores this is always so. A store that may find a
@@ -47,22 +47,23 @@ pub struct TxOptions {
     /// database. A store that cannot wait for that ignores it, and so does a transaction that
     /// writes.
     pub certain: bool,
-    /// The transaction ends on the thread that begins it. In between, other threads may use it. On LMDB,
-    /// a transaction that writes then begins and ends several times faster, because no other thread needs
-    /// to be woken. If it ends on another thread nevertheless, it is rolled back, and its `commit` is
-    /// [`KvError::IllegalState`](crate::KvError::IllegalState); others get the right to write when the
-    /// first thread begins another transaction or ends. Stores to which the thread does not matter ignore it.
+    /// The transaction ends on the thread that begins it. In between, other threads may use it. On
+    /// LMDB, a transaction that writes then begins and ends several times faster, because no other
+    /// thread needs to be woken. If it ends on another thread nevertheless, it is rolled back, and
+    /// its `commit` is [`KvError::IllegalState`](crate::KvError::IllegalState); others get the
+    /// right to write when the first thread begins another transaction or ends. Stores to which the
+    /// thread does not matter ignore it.
     pub ends_here: bool,
     /// The transaction can be committed in a group with others that wait at the same time, so that
     /// one flush serves all. Set this only if the transaction is run again after a retryable error,
     /// as closures are, and is used on one thread. Only LMDB and SQLite make groups, of
     /// transactions that have not [`failed`](TxOptions::failed) before.
     ///
-    /// Any operation of such a transaction, and its commit, can be [`KvError::Retry`](crate::KvError::Retry):
-    /// it took longer than the others can wait (10 ms), or the store has no room for all of them. Its
-    /// `commit`, and the end of one that fails, wait until the group is on the disk. It has no
-    /// [`version`](crate::KvTransaction::version), unless it is the first of the group; all commits of a
-    /// group add one to that number together.
+    /// Any operation of such a transaction, and its commit, can be
+    /// [`KvError::Retry`](crate::KvError::Retry): it took longer than the others can wait (10 ms),
+    /// or the store has no room for all of them. Its `commit`, and the end of one that fails, wait
+    /// until the group is on the disk. It has no [`version`](crate::KvTransaction::version), unless
+    /// it is the first of the group; all commits of a group add one to that number together.
     pub in_group: bool,
     /// It is the first attempt, although [`failed`](TxOptions::failed) makes it take its turn.
     pub(crate) is_first: bool,
@@ -176,8 +177,8 @@ impl TxOptions {
         !self.read_only && self.failed >= TURN_AFTER
     }
 
-    /// Whether the transaction ends on the thread that begins it, so that this thread would wait for itself if
-    /// it began another one while this one has the right to write.
+    /// Whether the transaction ends on the thread that begins it, so that this thread would wait
+    /// for itself if it began another one while this one has the right to write.
     pub(crate) fn stays_here(&self) -> bool {
         self.ends_here || self.in_group
     }

@@ -124,8 +124,8 @@ pub trait KvDatabaseExt: KvDatabase {
     ///
     /// `action` must have no effects elsewhere, because it may run more than once.
     ///
-    /// In stores where writers take turns, another transaction that writes to the same store on the same thread
-    /// within `action` is refused with [`KvError::WithinWrite`].
+    /// In stores where writers take turns, another transaction that writes to the same store on the
+    /// same thread within `action` is refused with [`KvError::WithinWrite`].
     ///
     /// # Errors
     /// The last error of `action` or of the commit. Nothing has been changed then, except after

@@ -82,9 +82,10 @@ pub trait KvRead {
     /// The value of `key`. An empty value is not the same as an absent one. Costs one descent.
     fn get(&self, key: &[u8]) -> Result<Option<Blob<'_>>>;
 
-    /// The value of `key` and, if `key` is there, that of `near`. Meant for a key that comes soon after
-    /// `key`, with few pairs in between: LMDB then takes a few steps from one to the other. The answer
-    /// does not depend on where `near` is. Costs one descent and some steps, or two descents.
+    /// The value of `key` and, if `key` is there, that of `near`. Meant for a key that comes soon
+    /// after `key`, with few pairs in between: LMDB then takes a few steps from one to the other.
+    /// The answer does not depend on where `near` is. Costs one descent and some steps, or two
+    /// descents.
     ///
     /// ```
     /// use permazen_kv::{KvDatabase, KvRead, KvWrite, TxOptions, memory::MemoryStore};
@@ -112,8 +113,8 @@ pub trait KvRead {
     fn scan<'a>(&'a self, span: KeySpan<'_>, direction: Direction) -> Result<Scan<'a>>;
 
     /// Calls `visitor` with each pair of `span` in the order of `direction`, until it breaks. Costs
-    /// as much as the same steps of [`KvRead::scan`]. On LMDB and in memory, it is faster than a scan,
-    /// because the store need not stop between the pairs.
+    /// as much as the same steps of [`KvRead::scan`]. On LMDB and in memory, it is faster than a
+    /// scan, because the store need not stop between the pairs.
     ///
     /// # Errors
     /// `min > max` is [`KvError::InvalidArgument`]. The visitor cannot return an error; it must
@@ -301,8 +302,9 @@ pub trait KvWrite: KvRead {
     /// can only be rolled back.
     fn put(&mut self, key: &[u8], value: &[u8]) -> Result<()>;
 
-    /// Sets the value of a key that should be absent, such as that of an ID that was drawn at random. Returns
-    /// `false`, and changes nothing, if it is there. Costs one descent, or a get and a put.
+    /// Sets the value of a key that should be absent, such as that of an ID that was drawn at
+    /// random. Returns `false`, and changes nothing, if it is there. Costs one descent, or a get
+    /// and a put.
     ///
     /// A store that is far away may find out only when the transaction commits; then the commit is
     /// [`KvError::Retry`]. Such a store may also assume that no key begins or ends with `key`,
@@ -326,8 +328,8 @@ pub trait KvWrite: KvRead {
         self.put_if_absent(key, value)
     }
 
-    /// Sets the value of a key if it is absent, and says whether it was. A store that is far away is asked.
-    /// Costs one descent, or a get and a put.
+    /// Sets the value of a key if it is absent, and says whether it was. A store that is far away
+    /// is asked. Costs one descent, or a get and a put.
     ///
     /// # Errors
     /// The errors of [`put`](KvWrite::put), if the key is absent.
@@ -350,8 +352,9 @@ pub trait KvWrite: KvRead {
         Ok(true)
     }
 
-    /// Sets the value of a key if it is absent; otherwise returns its value, and changes nothing. A store that is
-    /// far away is asked. Costs one descent; if the store cannot put so, or the key is there, two.
+    /// Sets the value of a key if it is absent; otherwise returns its value, and changes nothing. A
+    /// store that is far away is asked. Costs one descent; if the store cannot put so, or the key
+    /// is there, two.
     ///
     /// # Errors
     /// The errors of [`put`](KvWrite::put), if the key is absent.
@@ -374,7 +377,8 @@ pub trait KvWrite: KvRead {
     }
 
     /// Sets the value of `key`, as [`put`](KvWrite::put) does. Meant for a key that comes after all
-    /// keys in the store: LMDB then fills its pages, which otherwise stay half empty. Costs one descent.
+    /// keys in the store: LMDB then fills its pages, which otherwise stay half empty. Costs one
+    /// descent.
     ///
     /// # Errors
     /// The errors of [`put`](KvWrite::put).
@@ -411,7 +415,8 @@ pub trait KvWrite: KvRead {
     /// last one was shown.
     ///
     /// # Errors
-    /// `min > max` is [`KvError::InvalidArgument`]. After an error, some of the pairs may have been removed.
+    /// `min > max` is [`KvError::InvalidArgument`]. After an error, some of the pairs may have been
+    /// removed.
     ///
     /// # Panics
     /// If `judge` does. Then, too, some of the pairs that it has judged may have been removed. The
@@ -530,12 +535,14 @@ pub trait KvTransaction: KvWrite {
     /// stays usable.
     fn set_read_only(&mut self) -> Result<()>;
 
-    /// Limits how long the transaction may be used, counted from its beginning. `None` means no limit.
-    /// Accesses after that time fail with [`KvError::Timeout`]; with a limit of zero, all of them do.
-    /// Free; but with a limit, each access looks at the clock. A transaction whose time is over stays so.
+    /// Limits how long the transaction may be used, counted from its beginning. `None` means no
+    /// limit. Accesses after that time fail with [`KvError::Timeout`]; with a limit of zero, all of
+    /// them do. Free; but with a limit, each access looks at the clock. A transaction whose time is
+    /// over stays so.
     ///
     /// # Errors
-    /// [`KvError::Unsupported`] if the store has no time-outs, [`KvError::Timeout`] if the time is over already.
+    /// [`KvError::Unsupported`] if the store has no time-outs, [`KvError::Timeout`] if the time is
+    /// over already.
     fn set_timeout(&mut self, _timeout: Option<Duration>) -> Result<()> {
         Err(KvError::Unsupported("a transaction time-out"))
     }
@@ -556,16 +563,17 @@ pub trait KvTransaction: KvWrite {
     /// The number of the committed state that this transaction reads. If two transactions of one
     /// store return the same number, they see the same pairs, apart from what each has written
     /// itself. So several threads can read one state, each in its own transaction, and compare the
-    /// numbers to be sure of it. A commit that puts or removes a pair adds
-    /// one to the number; a commit that finds nothing to change does not. Transactions that are committed as a
-    /// group ([`TxOptions::in_group`]) add one together. Free.
+    /// numbers to be sure of it. A commit that puts or removes a pair adds one to the number; a
+    /// commit that finds nothing to change does not. Transactions that are committed as a group
+    /// ([`TxOptions::in_group`]) add one together. Free.
     ///
     /// If other programs write to the same files, LMDB counts their commits in the same way. SQLite
     /// does not count: its numbers have a meaning only for the store object that returned them.
     /// What others commit between two transactions of that object adds at least one, however many
     /// commits these are.
     ///
-    /// `None` if the store cannot tell, and in a transaction that has joined the group of another one.
+    /// `None` if the store cannot tell, and in a transaction that has joined the group of another
+    /// one.
     fn version(&self) -> Option<u64> {
         None
     }
@@ -592,8 +600,8 @@ pub trait KvTransaction: KvWrite {
 
     /// What this transaction has written and not committed yet, and the content that it changes.
     /// For tools that show the changes before they are committed. Free. Reading the content costs
-    /// what a read of [`snapshot`](Self::snapshot) costs, and is not tracked, except by a server that tracks what it is
-    /// asked ([`Capabilities::lazy_begin`]).
+    /// what a read of [`snapshot`](Self::snapshot) costs, and is not tracked, except by a server
+    /// that tracks what it is asked ([`Capabilities::lazy_begin`]).
     ///
     /// `None` if the store does not keep the writes apart from the content: transactions of LMDB,
     /// SQLite and the store in memory that write. Transactions of the optimistic engine do keep
@@ -638,7 +646,8 @@ pub struct Pending<'t> {
     /// The changes so far. Made in [`base`](Self::base), they lead to what the transaction sees.
     pub writes: &'t Writes,
     /// The content that they change: what the transaction saw when it began. It outlives the
-    /// transaction; only the content of a store on a server ends with the commit of a transaction that writes.
+    /// transaction; only the content of a store on a server ends with the commit of a transaction
+    /// that writes.
     pub base: SharedRead,
 }
 
@@ -669,13 +678,13 @@ impl fmt::Debug for Pending<'_> {
 pub trait KvDatabase: Send + Sync {
     /// Begins a transaction. Reads no pairs.
     ///
-    /// The transaction borrows nothing: it shares with the database what it uses. If the database is
-    /// dropped first, the store stays open until the transaction ends.
+    /// The transaction borrows nothing: it shares with the database what it uses. If the database
+    /// is dropped first, the store stays open until the transaction ends.
     ///
     /// In stores with one writer at a time, a transaction that writes waits here for the right to
-    /// write (see [`TxOptions::wait`]), unless it takes that right with its first write (`late_lock` of
-    /// SQLite). On the optimistic engine, only a transaction that gets its turn (see
-    /// [`TxOptions::failed`]) can wait here.
+    /// write (see [`TxOptions::wait`]), unless it takes that right with its first write
+    /// (`late_lock` of SQLite). On the optimistic engine, only a transaction that gets its turn
+    /// (see [`TxOptions::failed`]) can wait here.
     ///
     /// ```
     /// use permazen_kv::{KvDatabase, KvRead, TxOptions, memory::MemoryStore};
@@ -706,8 +715,8 @@ pub trait KvDatabase: Send + Sync {
         Err(KvError::Unsupported("checking the structure of the store"))
     }
 
-    /// What the pairs of each of `spans` take in the file of the store. The spans ascend, and none overlaps another one.
-    /// Reads all pairs in the file.
+    /// What the pairs of each of `spans` take in the file of the store. The spans ascend, and none
+    /// overlaps another one. Reads all pairs in the file.
     ///
     /// ```
     /// use permazen_kv::{KeySpan, KvDatabase, KvDatabaseExt, KvWrite, lmdb::LmdbStore};
@@ -722,8 +731,8 @@ pub trait KvDatabase: Send + Sync {
     /// ```
     ///
     /// # Errors
-    /// [`KvError::Unsupported`] if the store does not know, [`KvError::InvalidArgument`] if the spans are in another
-    /// order, and [`KvError::Damaged`].
+    /// [`KvError::Unsupported`] if the store does not know, [`KvError::InvalidArgument`] if the
+    /// spans are in another order, and [`KvError::Damaged`].
     fn space(&self, spans: &[KeySpan<'_>]) -> Result<Vec<Space>> {
         let _ = spans;
         Err(KvError::Unsupported("what pairs take in the file"))
@@ -737,8 +746,9 @@ pub trait KvDatabase: Send + Sync {
         Err(KvError::Unsupported("statistics"))
     }
 
-    /// What was done with this store since this process opened it. Nothing is counted unless the store says so.
-    /// Stores that share what they opened, as clones do, count together. Free; asks no server.
+    /// What was done with this store since this process opened it. Nothing is counted unless the
+    /// store says so. Stores that share what they opened, as clones do, count together. Free; asks
+    /// no server.
     ///
     /// ```
     /// use permazen_kv::{KvDatabase, KvDatabaseExt, KvWrite, memory::MemoryStore};

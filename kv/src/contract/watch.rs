@@ -139,9 +139,9 @@ impl Watches {
         self.take_written(writes).tell();
     }
 
-    /// The watches of all keys that `writes` touches, which are no longer kept here. Their owners learn of it with
-    /// [`tell`](WrittenWatches::tell), so that a store can find them under a lock of its own, and tell them without
-    /// it. Costs as much as [`note_others`](Self::note_others).
+    /// The watches of all keys that `writes` touches, which are no longer kept here. Their owners
+    /// learn of it with [`tell`](WrittenWatches::tell), so that a store can find them under a lock
+    /// of its own, and tell them without it. Costs as much as [`note_others`](Self::note_others).
     ///
     /// ```
     /// use std::sync::Mutex;
@@ -348,7 +348,8 @@ fn take(table: &Mutex<Table>, find: impl FnOnce(&Table) -> Vec<Vec<u8>>) -> Vec<
     taken
 }
 
-/// Completes watches. If the program panics when it is woken, it does so after all of them are complete.
+/// Completes watches. If the program panics when it is woken, it does so after all of them are
+/// complete.
 fn complete<'s>(slots: impl Iterator<Item = &'s Arc<Slot>>, end: End) {
     let mut panic = None;
     for slot in slots {

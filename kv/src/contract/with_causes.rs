@@ -1,13 +1,15 @@
 //! The text of an error together with the texts of its causes.
 //!
-//! The text of an error of this project is complete: it has the texts of its causes, and its `source` returns none of
-//! these again. So a program that prints an error alone and one that prints the chain of its sources print the same. The
-//! causes themselves are in the fields of the error.
+//! The text of an error of this project is complete: it has the texts of its causes, and its
+//! `source` returns none of these again. So a program that prints an error alone and one that
+//! prints the chain of its sources print the same. The causes themselves are in the fields of the
+//! error.
 
 use std::error::Error;
 use std::fmt;
 
-/// Shows an error, and its sources as far as their texts are not in it already: `cannot read: disk error`.
+/// Shows an error, and its sources as far as their texts are not in it already:
+/// `cannot read: disk error`.
 #[derive(Debug)]
 pub struct WithCauses<'e>(pub &'e (dyn Error + 'static));
 

@@ -11,13 +11,13 @@
 //! | of an LMDB environment or SQLite file, in its place | `LmdbBuilder::compact`, `SqliteBuilder::compact` | everything, packed |
 //!
 //! Each copy has one state of its source, also while others write to that. A new file is first
-//! called `….part`, is brought to disk, and then gets its name. So it is there as a whole or not at all,
-//! whenever the process or the machine stops. A part that was left by a process that was killed is
-//! removed by the next copy to the same place. A file that has the name already stays.
+//! called `….part`, is brought to disk, and then gets its name. So it is there as a whole or not at
+//! all, whenever the process or the machine stops. A part that was left by a process that was
+//! killed is removed by the next copy to the same place. A file that has the name already stays.
 //!
-//! On Unix, the copy of files is as private as its source ([`Readers::of`]), from the first byte. The new
-//! files that are made from pairs can be read by their owner alone (0600, and 0700 for the directory of an
-//! LMDB environment), unless [`Watch::readers`] says otherwise.
+//! On Unix, the copy of files is as private as its source ([`Readers::of`]), from the first byte.
+//! The new files that are made from pairs can be read by their owner alone (0600, and 0700 for the
+//! directory of an LMDB environment), unless [`Watch::readers`] says otherwise.
 //!
 //! ```
 //! use std::sync::atomic::AtomicBool;
@@ -107,8 +107,9 @@ impl<'w> Watch<'w> {
         self
     }
 
-    /// The files of a new store that is made from pairs can be read by `readers`. Without this, only by their owner:
-    /// the pairs do not say where they are from. A copy of files has the readers of its source.
+    /// The files of a new store that is made from pairs can be read by `readers`. Without this,
+    /// only by their owner: the pairs do not say where they are from. A copy of files has the
+    /// readers of its source.
     #[must_use]
     pub fn readers(mut self, readers: Readers) -> Self {
         self.readers = readers;
@@ -155,7 +156,8 @@ impl<'w> Watch<'w> {
         self.check()
     }
 
-    /// Notes how many bytes were copied in all, where [`copied`](Watch::copied) was told about how many.
+    /// Notes how many bytes were copied in all, where [`copied`](Watch::copied) was told about how
+    /// many.
     #[cfg(feature = "lmdb")]
     pub(crate) fn set_bytes(&mut self, bytes: u64) {
         self.copied.bytes = bytes;
@@ -177,9 +179,9 @@ impl fmt::Debug for Watch<'_> {
     }
 }
 
-/// Puts all pairs of `from` in the order of their keys. What `to` has already stays. Costs one scan,
-/// and a put for each pair. Give it a snapshot or a read-only transaction, so that all pairs are of
-/// one state.
+/// Puts all pairs of `from` in the order of their keys. What `to` has already stays. Costs one
+/// scan, and a put for each pair. Give it a snapshot or a read-only transaction, so that all pairs
+/// are of one state.
 ///
 /// # Errors
 /// [`KvError::Stopped`], and the errors of reading and writing. Then only some pairs were put: roll

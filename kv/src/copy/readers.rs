@@ -5,8 +5,8 @@ use std::path::Path;
 /// Which users besides the owner may read and write the files of a store, and so the files of its
 /// copies. (On Windows, a file gets the permissions of its folder, and this says nothing.)
 ///
-/// The owner of a copy can always read and write it, and the umask takes away from the rest. The group
-/// of the source counts only where the new file has the same group: else its members could be
+/// The owner of a copy can always read and write it, and the umask takes away from the rest. The
+/// group of the source counts only where the new file has the same group: else its members could be
 /// other people.
 ///
 /// ```

@@ -19,8 +19,8 @@ use crate::{
 
 const LONG: Duration = Duration::from_secs(600);
 
-/// A store whose transactions that write are each in a group of their own. The leader of the group has written
-/// a pair and removed it.
+/// A store whose transactions that write are each in a group of their own. The leader of the group
+/// has written a pair and removed it.
 struct InGroups {
     store: Arc<LmdbStore>,
     /// The transactions that write take turns, as in the store.

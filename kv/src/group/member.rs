@@ -12,8 +12,8 @@ use crate::store_parts::deadline::Deadline;
 use crate::store_parts::write_lock::Seat;
 use crate::{KvRead, KvTransaction, KvWrite, Result, TxOptions};
 
-/// A transaction that is committed together with that of the leader. Its writes stay in memory until it
-/// commits.
+/// A transaction that is committed together with that of the leader. Its writes stay in memory
+/// until it commits.
 pub(crate) struct Member {
     view: MutableView<Lent>,
     /// Whether `commit` discards the writes.
@@ -120,8 +120,8 @@ impl Drop for Member {
 }
 
 thread_local! {
-    /// Whether a transaction of this thread has failed after it may have read what is not committed, since
-    /// it began its latest attempt.
+    /// Whether a transaction of this thread has failed after it may have read what is not
+    /// committed, since it began its latest attempt.
     static READ_WHAT_IS_LOST: Cell<bool> = const { Cell::new(false) };
 }
 

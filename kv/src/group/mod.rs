@@ -36,8 +36,8 @@ use self::shared::{Group, alone};
 use crate::store_parts::write_lock::WriteLock;
 use crate::{KvError, Result, TxOptions};
 
-/// Whether a transaction that begins with `options` can commit together with others. One that has failed
-/// before runs alone, because a group may be the reason.
+/// Whether a transaction that begins with `options` can commit together with others. One that has
+/// failed before runs alone, because a group may be the reason.
 pub(crate) fn joins(options: &TxOptions) -> bool {
     options.in_group && !options.read_only && options.failed == 0
 }
@@ -45,7 +45,8 @@ pub(crate) fn joins(options: &TxOptions) -> bool {
 /// Commits `leader`, which has the right to write of `lock`, together with the transactions that
 /// wait for the right and can join. Waits for their closures, for some milliseconds at most.
 ///
-/// If others have joined, the error can be a retryable one: the store has no room for all of them together.
+/// If others have joined, the error can be a retryable one: the store has no room for all of them
+/// together.
 pub(crate) fn commit(lock: &Arc<WriteLock>, leader: Box<dyn Leader>) -> Result<()> {
     if !lock.has_joiners() {
         return leader.finish();

@@ -92,8 +92,8 @@ impl Group {
         if self.revoked.load(Ordering::Acquire) { Err(too_long()) } else { Ok(()) }
     }
 
-    /// Reads what the leader and the members have written so far. What `read` returns cannot borrow from
-    /// the leader, which may take its transaction back at any time.
+    /// Reads what the leader and the members have written so far. What `read` returns cannot borrow
+    /// from the leader, which may take its transaction back at any time.
     pub(super) fn read<R>(&self, read: impl FnOnce(&dyn KvRead) -> Result<R>) -> Result<R> {
         let lent = self.lent();
         self.check()?;
@@ -135,8 +135,8 @@ impl Group {
         self.ended.wait_timeout(state, wait).unwrap_or_else(PoisonError::into_inner).0
     }
 
-    /// Lets others run until a member wakes the leader, or until `long` after `since`. Gives up the lock of `state`
-    /// meanwhile.
+    /// Lets others run until a member wakes the leader, or until `long` after `since`. Gives up the
+    /// lock of `state` meanwhile.
     pub(crate) fn stay_awake_as_leader<'s, S>(
         &self,
         state: MutexGuard<'s, S>,

@@ -381,8 +381,8 @@ fn another_transaction_within_a_member_is_refused_and_the_member_can_go_on() {
     assert!(lock.acquire(LONG).is_ok());
 }
 
-/// Its closure still runs, so that a transaction within it would be committed by itself, and again when the
-/// closure runs again.
+/// Its closure still runs, so that a transaction within it would be committed by itself, and again
+/// when the closure runs again.
 #[test]
 fn another_transaction_within_a_member_that_took_too_long_is_refused() {
     let Test { lock, leader, told } = Test::with_longest(Duration::from_millis(5), || Ok(()));

@@ -93,11 +93,11 @@ impl LmdbBuilder {
         self
     }
 
-    /// The size in bytes that the environment can grow to. It is the size of its map, which reserves addresses
-    /// only, neither memory nor disk.
+    /// The size in bytes that the environment can grow to. It is the size of its map, which
+    /// reserves addresses only, neither memory nor disk.
     ///
-    /// Unless set, the environment can grow to one TiB, and the map grows with it. It begins with one TiB too,
-    /// or with less if the process has many environments open or few addresses (see
+    /// Unless set, the environment can grow to one TiB, and the map grows with it. It begins with
+    /// one TiB too, or with less if the process has many environments open or few addresses (see
     /// [`first_map_size`](Self::first_map_size)).
     ///
     /// If the environment is already open in this process, a larger size than it has makes its map
@@ -109,10 +109,11 @@ impl LmdbBuilder {
         self
     }
 
-    /// How many addresses the map reserves at first, in bytes, if no [`map_size`](Self::map_size) is set; for processes
-    /// that open very many environments, or whose addresses are limited. Unless set, a 64th of what the environments
-    /// of this process leave of 64 TiB, at least one GiB and twice the size of the file, at most one TiB; but no more
-    /// than a quarter of the addresses that are free.
+    /// How many addresses the map reserves at first, in bytes, if no [`map_size`](Self::map_size)
+    /// is set; for processes that open very many environments, or whose addresses are limited.
+    /// Unless set, a 64th of what the environments of this process leave of 64 TiB, at least one
+    /// GiB and twice the size of the file, at most one TiB; but no more than a quarter of the
+    /// addresses that are free.
     ///
     /// A map that is half full doubles before the next transaction that writes, if at that moment
     /// nothing of this process uses it. When it is used up, the operation that needs more is
@@ -183,29 +184,31 @@ impl LmdbBuilder {
     /// [`verify`](crate::KvDatabase::verify) does; off unless set. At that time LMDB already has
     /// the file open, and has used the pages that opening always checks.
     ///
-    /// Without this, opening checks only the pages that LMDB needs for it. If others are damaged,
-    /// a transaction that writes can end the process with a signal, and one that reads can return wrong pairs. With
-    /// this, opening returns an error that says what is wrong. [`checks`](Self::checks) does so when it is needed.
+    /// Without this, opening checks only the pages that LMDB needs for it. If others are damaged, a
+    /// transaction that writes can end the process with a signal, and one that reads can return
+    /// wrong pairs. With this, opening returns an error that says what is wrong.
+    /// [`checks`](Self::checks) does so when it is needed.
     #[must_use]
     pub fn verify(mut self, verify: bool) -> Self {
         self.verify = verify;
         self
     }
 
-    /// Whether the file may be damaged, as tools must expect; off unless set. A damaged file then never ends the
-    /// process:
+    /// Whether the file may be damaged, as tools must expect; off unless set. A damaged file then
+    /// never ends the process:
     ///
-    /// - Each page is checked as a whole before a read-only transaction uses it: its bounds, its entries, the
-    ///   order of its keys, and that these belong there. That costs a few microseconds for each page, once in a
-    ///   transaction.
-    /// - Before the first transaction that writes begins, and before a copy of an environment with several
-    ///   databases, the structure of the whole file is checked as [`verify`](crate::KvDatabase::verify) does.
+    /// - Each page is checked as a whole before a read-only transaction uses it: its bounds, its
+    ///   entries, the order of its keys, and that these belong there. That costs a few microseconds
+    ///   for each page, once in a transaction.
+    /// - Before the first transaction that writes begins, and before a copy of an environment with
+    ///   several databases, the structure of the whole file is checked as
+    ///   [`verify`](crate::KvDatabase::verify) does.
     ///
     /// What is wrong is reported as [`KvError::Damaged`]. LMDB keeps no checksums: another key or
     /// value in place of the right one is not noticed if it could stand there.
     ///
-    /// Without this, a read-only transaction reads nothing outside a page or the file either, but checks of a page
-    /// only what it needs.
+    /// Without this, a read-only transaction reads nothing outside a page or the file either, but
+    /// checks of a page only what it needs.
     ///
     /// ```
     /// use permazen_kv::lmdb::LmdbStore;
@@ -246,9 +249,9 @@ impl LmdbBuilder {
     /// directory if it is missing. Give it a snapshot or a read-only transaction, so that all pairs
     /// are of one state. Of the options, only the name of the database counts.
     ///
-    /// The pages are full, so the file is as small as it can be. It gets its name when all of it is on
-    /// disk. So there is always a complete environment or none. Costs one scan of `from`, and writes
-    /// each page once; in memory are the pages of 16 MB of pairs. On Unix, the owner of the
+    /// The pages are full, so the file is as small as it can be. It gets its name when all of it is
+    /// on disk. So there is always a complete environment or none. Costs one scan of `from`, and
+    /// writes each page once; in memory are the pages of 16 MB of pairs. On Unix, the owner of the
     /// file alone can read it (0600, and 0700 for a new directory), unless [`Watch::readers`] says
     /// otherwise.
     ///
@@ -270,9 +273,9 @@ impl LmdbBuilder {
     /// ```
     ///
     /// # Errors
-    /// [`KvError::Open`] if the directory has an environment already, or gets one meanwhile; that is
-    /// not changed. [`KvError::Stopped`], [`KvError::KeyTooLong`], [`KvError::Full`], and the errors
-    /// of reading `from`.
+    /// [`KvError::Open`] if the directory has an environment already, or gets one meanwhile; that
+    /// is not changed. [`KvError::Stopped`], [`KvError::KeyTooLong`], [`KvError::Full`], and the
+    /// errors of reading `from`.
     pub fn create_from(
         &self,
         path: impl AsRef<Path>,
@@ -284,9 +287,9 @@ impl LmdbBuilder {
         copy::create_from(&self.options.name, directory, from, watch)
     }
 
-    /// Makes the environment in the directory `path` compact in its place: `data.mdb` is replaced by a
-    /// packed copy of it, with everything in it, the size of its map, and its owner and mode. Of the
-    /// options, only the name of the database counts.
+    /// Makes the environment in the directory `path` compact in its place: `data.mdb` is replaced
+    /// by a packed copy of it, with everything in it, the size of its map, and its owner and mode.
+    /// Of the options, only the name of the database counts.
     ///
     /// **No process may have the environment open**, this one and Permazen for Java included; if
     /// one has, nothing is done. A program that opens it meanwhile waits. (A program that uses LMDB
@@ -294,12 +297,13 @@ impl LmdbBuilder {
     /// means than this crate.) Needs room on the disk for the copy beside the file. Reads the file
     /// twice, writes the copy once and reads it once.
     ///
-    /// The copy takes the place of the file in one step when all of it is on disk. So whenever the process
-    /// or the machine stops, there is the old file or the new one. A copy that was left over, called
-    /// `data.mdb.compact`, is removed by the next call.
+    /// The copy takes the place of the file in one step when all of it is on disk. So whenever the
+    /// process or the machine stops, there is the old file or the new one. A copy that was left
+    /// over, called `data.mdb.compact`, is removed by the next call.
     ///
-    /// A program without this crate that begins to open the environment **for reading only** in the very
-    /// moment of that step keeps the old file, and does not see later commits until it opens it again.
+    /// A program without this crate that begins to open the environment **for reading only** in the
+    /// very moment of that step keeps the old file, and does not see later commits until it opens
+    /// it again.
     ///
     /// ```
     /// use permazen_kv::copy::Watch;

@@ -73,8 +73,8 @@ pub(super) struct OpenEnv {
     lock_file: LockFile,
 }
 
-/// A reader that is counted while this exists, and keeps the environment open. It must be dropped after
-/// its transaction.
+/// A reader that is counted while this exists, and keeps the environment open. It must be dropped
+/// after its transaction.
 pub(super) struct CountedReader {
     pub(super) shared: Arc<Shared>,
     counted: Counted,
@@ -161,8 +161,9 @@ impl OpenEnv {
         self.readable_pages
     }
 
-    /// Whether the map begins at this address, as far as is known. The first answer decides: the file was checked
-    /// not long before. To be called in a transaction, which keeps the map where it is.
+    /// Whether the map begins at this address, as far as is known. The first answer decides: the
+    /// file was checked not long before. To be called in a transaction, which keeps the map where
+    /// it is.
     pub(super) fn map_begins_at(&self, start: usize) -> bool {
         let known = self.map_start.compare_exchange(0, start, Ordering::Relaxed, Ordering::Relaxed);
         known.is_ok() || known == Err(start)
@@ -209,8 +210,8 @@ impl OpenEnv {
         self.map.make_room(&self.directory, wait, |size| self.resize(size))
     }
 
-    /// Makes the memory map as large as what another process has written. Returns false if it was that large
-    /// already.
+    /// Makes the memory map as large as what another process has written. Returns false if it was
+    /// that large already.
     pub(super) fn follow_others(&self) -> Result<bool> {
         let using = self.using_map()?;
         let info = self.env.info();
@@ -263,12 +264,13 @@ impl OpenEnv {
 
     /// Begins a read transaction.
     ///
-    /// The holder of the transaction must also hold this environment, and count as a reader of its map.
+    /// The holder of the transaction must also hold this environment, and count as a reader of its
+    /// map.
     fn begin_read(&self) -> heed::Result<RoTxn<'static, WithoutTls>> {
         let txn = self.env.read_txn()?;
-        // SAFETY: The transaction refers to `self.env`, which lies in an `Arc<OpenEnv>`, so it
-        // does not move, and which every holder keeps alive: `View` by its `CountedReader`, which is dropped
-        // after the transaction.
+        // SAFETY: The transaction refers to `self.env`, which lies in an `Arc<OpenEnv>`, so it does
+        // not move, and which every holder keeps alive: `View` by its `CountedReader`, which is
+        // dropped after the transaction.
         #[allow(unsafe_code)]
         let txn = unsafe { std::mem::transmute::<RoTxn<'_, _>, RoTxn<'static, _>>(txn) };
         Ok(txn)
@@ -287,8 +289,8 @@ impl OpenEnv {
         Ok(txn)
     }
 
-    /// Begins a write transaction on this thread, for which LMDB does not wait. `None` if another process
-    /// has the environment open, or might have it. Otherwise the same as
+    /// Begins a write transaction on this thread, for which LMDB does not wait. `None` if another
+    /// process has the environment open, or might have it. Otherwise the same as
     /// [`begin_write`](OpenEnv::begin_write).
     #[cfg(target_os = "linux")]
     pub(super) fn begin_write_alone(&self) -> Option<heed::Result<RwTxn<'static>>> {

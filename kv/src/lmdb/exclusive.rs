@@ -25,14 +25,15 @@ use crate::store_parts::file_identity::FileId;
 /// How long `lock.mdb` must at least be, so that LMDB finds the beginning of its table in it.
 const LEAST: u64 = 1 << 13;
 
-/// An exclusive lock on an environment. Dropping it gives up all locks of this process on `lock.mdb`.
+/// An exclusive lock on an environment. Dropping it gives up all locks of this process on
+/// `lock.mdb`.
 pub(super) struct ExclusiveLock {
     file: File,
 }
 
 impl ExclusiveLock {
-    /// Takes the lock of the environment in `directory`; `None` if another process has the environment
-    /// open. This process must not have it open.
+    /// Takes the lock of the environment in `directory`; `None` if another process has the
+    /// environment open. This process must not have it open.
     pub(super) fn take(directory: &Path) -> Result<Option<Self>> {
         let path = directory.join("lock.mdb");
         let failed = |error| io_failed(directory, "cannot lock lock.mdb", error);
@@ -49,9 +50,9 @@ impl ExclusiveLock {
         Ok(Some(ExclusiveLock { file }))
     }
 
-    /// Makes a process that waits for its shared lock find that `lock.mdb` is not valid, if this process
-    /// ends before LMDB has written it anew. It would take the number of the last commit from it, which
-    /// is not that of another `data.mdb`.
+    /// Makes a process that waits for its shared lock find that `lock.mdb` is not valid, if this
+    /// process ends before LMDB has written it anew. It would take the number of the last commit
+    /// from it, which is not that of another `data.mdb`.
     pub(super) fn invalidate(&self) -> io::Result<()> {
         if self.file.metadata()?.len() < LEAST {
             self.file.set_len(LEAST)?;
@@ -61,8 +62,8 @@ impl ExclusiveLock {
     }
 }
 
-/// Whether another process has the exclusive lock of the environment in `directory`. This process must
-/// not have it open.
+/// Whether another process has the exclusive lock of the environment in `directory`. This process
+/// must not have it open.
 pub(super) fn is_locked(directory: &Path) -> io::Result<bool> {
     let file = match File::open(directory.join("lock.mdb")) {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(false),
@@ -86,8 +87,8 @@ pub(super) struct LockFile(std::sync::OnceLock<Option<RawFd>>);
 #[cfg(target_os = "linux")]
 impl LockFile {
     /// Makes the shared lock of this process an exclusive one; `None` if another process has the
-    /// environment open, or might have it. `file` is `lock.mdb`. LMDB keeps it open for as long as the result
-    /// exists. Only one thread at a time may do this.
+    /// environment open, or might have it. `file` is `lock.mdb`. LMDB keeps it open for as long as
+    /// the result exists. Only one thread at a time may do this.
     pub(super) fn keep_alone(&self, file: FileId) -> Option<KeptAlone> {
         let file = (*self.0.get_or_init(|| find_descriptor(file)))?;
         let locked = lock_first_byte(file, libc::F_SETLK, libc::F_WRLCK);
@@ -134,8 +135,8 @@ impl Drop for KeptAlone {
 /// Asks for a lock on the first byte, or (`F_GETLK`) which lock conflicts with it.
 #[allow(clippy::cast_possible_truncation, reason = "small numbers, of the system's own types")]
 fn lock_first_byte(file: RawFd, command: i32, kind: impl Into<i32>) -> io::Result<libc::flock> {
-    // SAFETY: All zeros are a valid `flock`, and the call only uses this structure. If the descriptor
-    // is not open, it fails.
+    // SAFETY: All zeros are a valid `flock`, and the call only uses this structure. If the
+    // descriptor is not open, it fails.
     #[allow(unsafe_code)]
     let (done, lock) = unsafe {
         let mut lock: libc::flock = std::mem::zeroed();

@@ -31,14 +31,15 @@ const LEAST_WAIT: Duration = Duration::from_millis(100);
 const NOWHERE: &str = "/dev/null";
 
 impl Shared {
-    /// Fails if `data.mdb` does not belong to the `lock.mdb` that others have open. If they seem not
-    /// to, first looks again for half a second, then waits for another process that has the right
-    /// to write: for at most `wait`, but at least for [`LEAST_WAIT`].
+    /// Fails if `data.mdb` does not belong to the `lock.mdb` that others have open. If they seem
+    /// not to, first looks again for half a second, then waits for another process that has the
+    /// right to write: for at most `wait`, but at least for [`LEAST_WAIT`].
     pub(super) fn check_commit_numbers(self: &Arc<Self>, wait: Duration) -> Result<()> {
         let mut looks = 0;
         loop {
             let Numbers { before, lock, after } = self.numbers()?;
-            // The numbers fit. Another process may have committed between the two reads of `data.mdb`.
+            // The numbers fit. Another process may have committed between the two reads of
+            // `data.mdb`.
             if before <= lock && lock <= after {
                 break;
             }
@@ -52,7 +53,8 @@ impl Shared {
             if !committing {
                 return Err(self.env.apart(after, lock));
             }
-            // Without file numbers, a replaced file cannot be told from a running commit: accept it.
+            // Without file numbers, a replaced file cannot be told from a running commit: accept
+            // it.
             if !FileId::TELLS {
                 break;
             }

@@ -9,7 +9,8 @@ use std::sync::Mutex;
 
 use crate::store_parts::lock::lock;
 
-/// What threads of a parent of this process had in use when it was forked, so that this process cannot close it.
+/// What threads of a parent of this process had in use when it was forked, so that this process
+/// cannot close it.
 static IN_USE: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
 
 /// Notes that the environment in `directory` stays open in this process.

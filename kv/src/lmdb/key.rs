@@ -11,8 +11,8 @@ pub(super) const MAX_KEY: usize = 510;
 /// than most keys need would cost more than searching for them.
 const SHORT: usize = 128;
 
-/// Room for a key with its zero byte. It is filled where it is: to move the bytes just after they were written would
-/// take the processor longer than to write them.
+/// Room for a key with its zero byte. It is filled where it is: to move the bytes just after they
+/// were written would take the processor longer than to write them.
 pub(super) struct StoredKey {
     bytes: [u8; SHORT],
     len: usize,

@@ -76,7 +76,8 @@ struct Uses {
     lost: bool,
 }
 
-/// The readers that one thread has begun and that see the same version. They may have moved to other threads since.
+/// The readers that one thread has begun and that see the same version. They may have moved to
+/// other threads since.
 #[derive(Debug, Clone, Copy)]
 struct Readers {
     version: usize,
@@ -373,8 +374,8 @@ impl Map {
         Ok(())
     }
 
-    /// Makes the map as large as what another process has written, of which `used` bytes are used, and
-    /// larger if it grows by itself.
+    /// Makes the map as large as what another process has written, of which `used` bytes are used,
+    /// and larger if it grows by itself.
     pub(super) fn follow(
         &self,
         path: &Path,

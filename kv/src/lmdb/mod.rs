@@ -114,13 +114,15 @@ impl LmdbStore {
         synced.map_err(|error| failed(self.path(), "cannot sync", error))
     }
 
-    /// Writes a copy of the current version as a new environment in the directory `target`, with full pages and, but for
-    /// a few pages, without unused space. Creates the directory if it is missing. Neither readers nor writers
-    /// wait. If there are other databases in the environment, pages are copied as they are.
+    /// Writes a copy of the current version as a new environment in the directory `target`, with
+    /// full pages and, but for a few pages, without unused space. Creates the directory if it is
+    /// missing. Neither readers nor writers wait. If there are other databases in the environment,
+    /// pages are copied as they are.
     ///
     /// The copy is first called `data.mdb.part`, and gets its name when all of it is on disk. So
-    /// there is always a complete copy or none. On Unix, it is as private as the source, from its first
-    /// byte ([`Readers::of`](crate::copy::Readers::of)); a directory that is there already stays as it is.
+    /// there is always a complete copy or none. On Unix, it is as private as the source, from its
+    /// first byte ([`Readers::of`](crate::copy::Readers::of)); a directory that is there already
+    /// stays as it is.
     ///
     /// # Errors
     /// [`KvError::Open`] if `target` has an environment already, or gets one

@@ -1,8 +1,8 @@
 //! A transaction of LMDB that writes, with the cursor through which it puts.
 //!
-//! LMDB looks for each key from the root of its tree on, page by page. A cursor that stays where the last
-//! pair was put, or where something was read for that, first looks whether the next key belongs on the same page,
-//! as the pairs of an object mostly do. If so, there is no search.
+//! LMDB looks for each key from the root of its tree on, page by page. A cursor that stays where
+//! the last pair was put, or where something was read for that, first looks whether the next key
+//! belongs on the same page, as the pairs of an object mostly do. If so, there is no search.
 
 use std::ops::{Bound, RangeBounds};
 
@@ -13,7 +13,8 @@ use super::env::Pairs;
 
 /// A transaction that is open.
 pub(super) struct OpenWrite {
-    /// Where the last pair was put, or something was read by [`stay_at`](OpenWrite::stay_at). It must be closed before the transaction ends, so it is the first field.
+    /// Where the last pair was put, or something was read by [`stay_at`](OpenWrite::stay_at). It
+    /// must be closed before the transaction ends, so it is the first field.
     cursor: Option<Cursor>,
     txn: RwTxn<'static>,
 }
@@ -21,8 +22,8 @@ pub(super) struct OpenWrite {
 /// An iterator of heed, because only that has a cursor which can be kept.
 struct Cursor(RwRange<'static, Bytes, Bytes>);
 
-// SAFETY: The cursor is a part of its transaction, which may be sent to other threads. Both are in one
-// `OpenWrite`, so they are only sent together.
+// SAFETY: The cursor is a part of its transaction, which may be sent to other threads. Both are in
+// one `OpenWrite`, so they are only sent together.
 #[allow(unsafe_code)]
 unsafe impl Send for Cursor {}
 
@@ -89,21 +90,24 @@ impl OpenWrite {
             Some(cursor) => cursor,
             none => none.insert(Cursor::open(pairs, &mut self.txn, &..)?),
         };
-        // SAFETY: This puts the pair in the place of its key, wherever the cursor is. Nothing that was read is
-        // still borrowed: what `txn` and `stay_at` lend ends before the transaction is borrowed to be changed.
+        // SAFETY: This puts the pair in the place of its key, wherever the cursor is. Nothing that
+        // was read is still borrowed: what `txn` and `stay_at` lend ends before the transaction is
+        // borrowed to be changed.
         #[allow(unsafe_code)]
         unsafe {
             iter.put_current_with_options::<Bytes>(flags, key, value)
         }
     }
 
-    /// The pairs from `key` on. Puts near the last one that this has given find their places without a search.
+    /// The pairs from `key` on. Puts near the last one that this has given find their places
+    /// without a search.
     pub(super) fn stay_at(
         &mut self,
         pairs: Pairs,
         key: &[u8],
     ) -> heed::Result<(Steps<'_>, &RwTxn<'static>)> {
-        // A cursor of heed can search only once. The memory of the one that is closed is used for the next one.
+        // A cursor of heed can search only once. The memory of the one that is closed is used for
+        // the next one.
         self.cursor = None;
         let from = (Bound::Included(key), Bound::Unbounded);
         let cursor = self.cursor.insert(Cursor::open(pairs, &mut self.txn, &from)?);
@@ -150,8 +154,8 @@ impl Cursor {
         range: &impl RangeBounds<[u8]>,
     ) -> heed::Result<Self> {
         let iter = pairs.range_mut(txn, range)?;
-        // SAFETY: What the cursor refers to is LMDB's transaction, not the value `txn`, which may move. The
-        // cursor is closed before that transaction ends.
+        // SAFETY: What the cursor refers to is LMDB's transaction, not the value `txn`, which may
+        // move. The cursor is closed before that transaction ends.
         #[allow(unsafe_code)]
         let iter = unsafe {
             std::mem::transmute::<RwRange<'_, Bytes, Bytes>, RwRange<'static, Bytes, Bytes>>(iter)

@@ -1,13 +1,14 @@
-//! Write transactions that begin and end on the thread of their user, without the thread of `writer.rs`.
+//! Write transactions that begin and end on the thread of their user, without the thread of
+//! `writer.rs`.
 //!
-//! LMDB waits for its lock without a limit. Inside of this process that does no harm, because a thread first
-//! waits for the right to write, with a limit. So a thread can take the lock itself if no other process can
-//! have it. That is certain as long as this process keeps all others from opening the environment. It does
-//! so while it takes the lock, which then takes a moment only. If another process has the environment open,
-//! the thread of `writer.rs` takes the lock.
+//! LMDB waits for its lock without a limit. Inside of this process that does no harm, because a
+//! thread first waits for the right to write, with a limit. So a thread can take the lock itself if
+//! no other process can have it. That is certain as long as this process keeps all others from
+//! opening the environment. It does so while it takes the lock, which then takes a moment only. If
+//! another process has the environment open, the thread of `writer.rs` takes the lock.
 //!
-//! Only the thread that has taken the lock can give it back. A transaction that ends on another thread
-//! against its promise is left to the first one.
+//! Only the thread that has taken the lock can give it back. A transaction that ends on another
+//! thread against its promise is left to the first one.
 
 use std::sync::{Arc, Mutex};
 use std::thread::{self, ThreadId};
@@ -25,8 +26,8 @@ thread_local! {
     static LEFT: LeftToThisThread = LeftToThisThread::default();
 }
 
-/// Transactions that other threads have left to the thread that can end them. That thread ends them when it
-/// begins to write again, or when it ends.
+/// Transactions that other threads have left to the thread that can end them. That thread ends them
+/// when it begins to write again, or when it ends.
 type Left = Mutex<Vec<Abandoned>>;
 
 #[derive(Default)]

@@ -1,11 +1,11 @@
 //! Pages of a tree, read where LMDB has mapped them. A step within a page then costs a few
 //! instructions, where a call of LMDB costs a hundred.
 //!
-//! Whatever is in a page, reading it stays inside it. What LMDB does not write is `None`. `file/page.rs` checks a
-//! page as a whole.
+//! Whatever is in a page, reading it stays inside it. What LMDB does not write is `None`.
+//! `file/page.rs` checks a page as a whole.
 
-/// The head of a page, where a page number has 64 bits: number, padding, flags, bounds of the free space. The
-/// places of its nodes follow.
+/// The head of a page, where a page number has 64 bits: number, padding, flags, bounds of the free
+/// space. The places of its nodes follow.
 pub(super) const HEAD: usize = 16;
 /// Where the flags and the bounds are in the head.
 pub(super) const KIND: usize = 10;
@@ -15,8 +15,8 @@ pub(super) const UPPER: usize = 14;
 const BRANCH: u16 = 0x01;
 const LEAF: u16 = 0x02;
 
-/// In a leaf: size of the value, flags, size of the key. The key and the value follow. In a branch, the
-/// number of the page below is in place of the first two.
+/// In a leaf: size of the value, flags, size of the key. The key and the value follow. In a branch,
+/// the number of the page below is in place of the first two.
 pub(super) const NODE_HEAD: usize = 8;
 /// The value is in this page.
 const HERE: u16 = 0;

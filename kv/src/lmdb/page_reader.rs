@@ -1,6 +1,7 @@
 //! Reads in read-only transactions, from the pages that LMDB has mapped.
 //!
-//! A damaged page is [`KvError::Damaged`]. LMDB itself, which can end the process there, reads nothing here.
+//! A damaged page is [`KvError::Damaged`]. LMDB itself, which can end the process there, reads
+//! nothing here.
 
 use std::borrow::Cow;
 use std::cmp::Ordering;
@@ -32,8 +33,8 @@ struct Visit<'t, 's> {
 }
 
 impl<'t> PageReader<'t> {
-    /// A reader of the pages of a view; `None` if they cannot be read, for the reason that [`View::otherwise`] has. It
-    /// needs no turn.
+    /// A reader of the pages of a view; `None` if they cannot be read, for the reason that
+    /// [`View::otherwise`] has. It needs no turn.
     #[inline(always)]
     pub(super) fn of(view: &'t View) -> Option<Self> {
         if view.check().is_err() {
@@ -82,8 +83,8 @@ impl<'t> PageReader<'t> {
         }
     }
 
-    /// Does the same as [`Reader::get_near`](super::read::Reader::get_near), but does not look at what comes after
-    /// an absent key.
+    /// Does the same as [`Reader::get_near`](super::read::Reader::get_near), but does not look at
+    /// what comes after an absent key.
     #[inline]
     fn get_near(self, key: &[u8], near: &[u8]) -> Result<Option<Near<'t>>> {
         let (leaf, at) = match self.tree.get(key) {
@@ -130,8 +131,8 @@ impl<'t> PageReader<'t> {
         Ok(Some((Cow::Borrowed(key), Cow::Borrowed(value))))
     }
 
-    /// Does the same as [`Reader::visit`](super::read::Reader::visit) on pairs that this crate has stored; but this
-    /// does not look at keys of others after an end.
+    /// Does the same as [`Reader::visit`](super::read::Reader::visit) on pairs that this crate has
+    /// stored; but this does not look at keys of others after an end.
     fn visit(
         self,
         span: KeySpan<'_>,
@@ -145,7 +146,8 @@ impl<'t> PageReader<'t> {
         Visit { pages: self, span, direction }.run(visitor)
     }
 
-    /// Does the same as [`Reader::scan`](super::read::Reader::scan), with the differences of [`visit`](Self::visit).
+    /// Does the same as [`Reader::scan`](super::read::Reader::scan), with the differences of
+    /// [`visit`](Self::visit).
     fn scan(self, span: KeySpan<'_>, direction: Direction) -> Result<Scan<'t>> {
         span.check()?;
         if span.is_empty() {
@@ -173,7 +175,8 @@ impl<'t> PageReader<'t> {
     /// The leaf, and the pair in it, where a scan continues that has shown `before` last; `None` at
     /// its end.
     ///
-    /// The next leaf is found by the last key of this one. If a page is damaged, that could lead back.
+    /// The next leaf is found by the last key of this one. If a page is damaged, that could lead
+    /// back.
     #[inline]
     fn enter(
         self,
@@ -244,7 +247,8 @@ impl<'t, 's> Visit<'t, 's> {
         Ok(())
     }
 
-    /// The end with which each key of a page must be compared: none if the last key is before the end.
+    /// The end with which each key of a page must be compared: none if the last key is before the
+    /// end.
     #[inline]
     fn end_for(&self, leaf: LmdbPage<'t>) -> End<'s> {
         let end = End::new(self.span.max);

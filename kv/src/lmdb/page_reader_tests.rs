@@ -23,8 +23,9 @@ struct Database {
 }
 
 impl Database {
-    /// Lends both readers of the present version. For the second one, the file has only the first `most` pages; it
-    /// is not there if LMDB must read all of them. If `checks`, it checks pages as a whole.
+    /// Lends both readers of the present version. For the second one, the file has only the first
+    /// `most` pages; it is not there if LMDB must read all of them. If `checks`, it checks pages as
+    /// a whole.
     fn read(
         &self,
         path: &Path,

@@ -1,5 +1,5 @@
-//! Reads the pairs of one version by calls of LMDB, in a transaction of either kind or in a snapshot. Most views
-//! read pages themselves (`page_reader.rs`).
+//! Reads the pairs of one version by calls of LMDB, in a transaction of either kind or in a
+//! snapshot. Most views read pages themselves (`page_reader.rs`).
 
 use std::borrow::Cow;
 use std::mem::ManuallyDrop;
@@ -409,8 +409,8 @@ pub(super) struct View {
 // SAFETY: Without thread-local slots LMDB lets any thread use a read-only transaction, one at a
 // time. Before a view can be reached from a second thread `shared` is set, by the thread that is
 // then still its only user; from then on every use of `txn`, and of cursors in it, is made under
-// `turn`. What the uses return, and the tree, point into the map, whose pages of this version do not
-// change while `txn` is open.
+// `turn`. What the uses return, and the tree, point into the map, whose pages of this version do
+// not change while `txn` is open.
 #[allow(unsafe_code)]
 unsafe impl Sync for View {}
 
@@ -479,8 +479,8 @@ impl View {
         let info = env.heed().info();
         let pages = info.last_page_number.saturating_add(1).min(info.map_size / page_len) as u64;
         let pages = env.pages_in_file(pages, page_len as u64);
-        // SAFETY: This transaction is read-only, and open as long as this view has the tree. That it begins
-        // where the map does is checked here.
+        // SAFETY: This transaction is read-only, and open as long as this view has the tree. That
+        // it begins where the map does is checked here.
         #[allow(unsafe_code)]
         let tree = unsafe { Tree::new(record, page_len, pages, self.checks) };
         match tree {

@@ -22,8 +22,8 @@ use crate::{KvError, Result};
 const CLOSING: Duration = Duration::from_secs(10);
 /// How long to try again if the files of an environment change while it is opened.
 const CHANGING: Duration = Duration::from_secs(1);
-/// How long to try again at least if another process keeps others from opening an environment. It does
-/// that for a moment when it begins to write.
+/// How long to try again at least if another process keeps others from opening an environment. It
+/// does that for a moment when it begins to write.
 const PASSING: Duration = Duration::from_millis(100);
 
 /// The open environments of this process, by directory. While this lock is held, a thread must not
@@ -69,7 +69,8 @@ pub(super) fn open(options: &Options, directory: &Path, missing: bool) -> Result
         }
         match heed::env_closing_event(&directory) {
             Some(closing) => drop(closing.wait_timeout(left)),
-            // It was just closed. On Windows, `heed` knows directories by another form of their paths.
+            // It was just closed. On Windows, `heed` knows directories by another form of their
+            // paths.
             None => thread::sleep(PAUSE),
         }
     };
@@ -131,8 +132,8 @@ impl Reservation {
     }
 }
 
-/// While this exists, this process cannot open the environment. On Unix, it is made while the environment is made
-/// compact in its place.
+/// While this exists, this process cannot open the environment. On Unix, it is made while the
+/// environment is made compact in its place.
 #[cfg_attr(not(unix), allow(dead_code))]
 pub(super) struct Reserved(PathBuf);
 

@@ -1,8 +1,9 @@
 //! How many addresses the maps of environments reserve.
 //!
-//! A process has few addresses in proportion to what an environment may become: 128 TiB on most systems of 64
-//! bits. So environments share them. Each takes a 64th of what is left of a budget, so the first ones take a
-//! TiB, and however many follow, about half of the addresses stay free. A map that is half full grows (`map.rs`).
+//! A process has few addresses in proportion to what an environment may become: 128 TiB on most
+//! systems of 64 bits. So environments share them. Each takes a 64th of what is left of a budget,
+//! so the first ones take a TiB, and however many follow, about half of the addresses stay free. A
+//! map that is half full grows (`map.rs`).
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -70,8 +71,8 @@ fn first_size_beside(reserved: usize, file: u64) -> usize {
     share.max(rounded(with_room.min(MOST)))
 }
 
-/// The size that a map of `size` bytes grows to, of which `used` are used; `None` if it is as large as
-/// it can become without being asked for.
+/// The size that a map of `size` bytes grows to, of which `used` are used; `None` if it is as large
+/// as it can become without being asked for.
 pub(super) fn next_size(size: usize, used: usize) -> Option<usize> {
     let next = size.max(used).saturating_mul(2).min(MOST).max(used);
     Some(rounded(next)).filter(|next| *next > size)

@@ -35,13 +35,14 @@ pub(super) struct WriteTransaction {
     /// Present if the thread that began the transaction ends it. Otherwise the writer thread does.
     own: Option<OwnThread>,
     env: Arc<Shared>,
-    /// Given back last, after the transaction has ended or its end was requested. Taken out only when it
-    /// is rolled back.
+    /// Given back last, after the transaction has ended or its end was requested. Taken out only
+    /// when it is rolled back.
     permit: Option<WritePermit>,
 }
 
 impl WriteTransaction {
-    /// Begins a transaction that writes, or gets a turn in the group of another one, if there are `groups`.
+    /// Begins a transaction that writes, or gets a turn in the group of another one, if there are
+    /// `groups`.
     pub(super) fn begin(
         shared: &Arc<Shared>,
         options: &TxOptions,

@@ -2,8 +2,8 @@
 //! mapped. LMDB's own search costs several times as much, and only one thread at a time may use a
 //! transaction for it.
 //!
-//! The file may be damaged. So nothing is read outside the pages that the file has, and what LMDB does
-//! not write is [`Spot::Unexpected`].
+//! The file may be damaged. So nothing is read outside the pages that the file has, and what LMDB
+//! does not write is [`Spot::Unexpected`].
 
 use std::cmp::Ordering;
 use std::sync::OnceLock;
@@ -146,7 +146,8 @@ struct Descent<'t> {
     left_of_next: Option<Fork<'t>>,
     /// The lowest branch on the way in which a page comes before the one that was taken.
     right_of_last: Option<Fork<'t>>,
-    /// If pages are checked: the lower bound of the second of these branches, and the upper bound of the first.
+    /// If pages are checked: the lower bound of the second of these branches, and the upper bound
+    /// of the first.
     outer: Bounds<'t>,
 }
 
@@ -161,15 +162,15 @@ enum Outer {
 }
 
 impl Tree {
-    /// The tree with this record; `None` if its keys are not ordered as usual, or if it cannot be right. If
-    /// `is_checked`, each page is checked as a whole when it is used first.
+    /// The tree with this record; `None` if its keys are not ordered as usual, or if it cannot be
+    /// right. If `is_checked`, each page is checked as a whole when it is used first.
     ///
     /// # Safety
     /// A read-only transaction must have returned `record`, and the tree is used only while that is
     /// open. [`readable_pages`](super::page::readable_pages) must have returned `page_len` for its
-    /// environment. There are at least `pages` pages in its map, and in its file. Before the tree is used, the caller
-    /// makes sure that it [begins](Tree::start) where the map does, because that depends on what a page says of
-    /// itself.
+    /// environment. There are at least `pages` pages in its map, and in its file. Before the tree
+    /// is used, the caller makes sure that it [begins](Tree::start) where the map does, because
+    /// that depends on what a page says of itself.
     #[allow(unsafe_code)]
     pub(super) unsafe fn new(
         record: &[u8],
@@ -183,9 +184,9 @@ impl Tree {
         }
         let address = record.as_ptr().expose_provenance();
         let place = address & !(page_len - 1);
-        // SAFETY: A read-only transaction returns values as they are in the memory map. There, pages
-        // begin at multiples of their length, and a page with values of an open transaction does not
-        // change.
+        // SAFETY: A read-only transaction returns values as they are in the memory map. There,
+        // pages begin at multiples of their length, and a page with values of an open transaction
+        // does not change.
         let bytes = unsafe { slice::from_raw_parts(ptr::with_exposed_provenance(place), page_len) };
         let page = LmdbPage::parse(bytes).ok()?;
         if !(META_PAGES..pages).contains(&page.number()) {
@@ -235,10 +236,11 @@ impl Tree {
     fn bytes(&self, number: u64, len: usize) -> &[u8] {
         #[allow(clippy::cast_possible_truncation, reason = "`readable_pages` demands 64 bits")]
         let place = self.start + number as usize * self.page_len;
-        // SAFETY: The map and the file have these pages, as `new` demands, and as each caller has made sure. Pages of
-        // the tree of an open transaction do not change. In a damaged file, the tree can lead to another page. One
-        // that a commit writes meanwhile may change while it is read; LMDB would read it in the same way, and whatever
-        // is in it, reading it stays inside it.
+        // SAFETY: The map and the file have these pages, as `new` demands, and as each caller has
+        // made sure. Pages of the tree of an open transaction do not change. In a damaged file, the
+        // tree can lead to another page. One that a commit writes meanwhile may change while it is
+        // read; LMDB would read it in the same way, and whatever is in it, reading it stays inside
+        // it.
         #[allow(unsafe_code)]
         unsafe {
             slice::from_raw_parts(ptr::with_exposed_provenance(place), len)
@@ -293,8 +295,8 @@ impl Tree {
         self.wrong(|| format!("page {} has keys that belong elsewhere", leaf.number()))
     }
 
-    /// The leaf where a key is or would be, and its first pair that is not before the key. `pass` is told each branch on
-    /// the way, and, if pages are checked, its bounds.
+    /// The leaf where a key is or would be, and its first pair that is not before the key. `pass`
+    /// is told each branch on the way, and, if pages are checked, its bounds.
     #[inline(always)]
     fn descend<'t, const CHECKED: bool>(
         &'t self,

@@ -91,10 +91,12 @@ impl Writer {
     /// Begins a write transaction. Waits for at most `wait`, but at least 100 ms.
     ///
     /// The caller makes sure that no other write transaction exists in this process, and keeps the
-    /// environment open as long as the transaction. `shared` is the environment that owns this writer.
-    /// If this gives up, the environment stays open until the writer thread has finished waiting.
+    /// environment open as long as the transaction. `shared` is the environment that owns this
+    /// writer. If this gives up, the environment stays open until the writer thread has finished
+    /// waiting.
     pub(super) fn begin(&self, shared: &Arc<Shared>, wait: Duration) -> Result<RwTxn<'static>> {
-        // The channel has no buffer: either the asker takes the transaction, or the thread keeps it.
+        // The channel has no buffer: either the asker takes the transaction, or the thread keeps
+        // it.
         let (reply, begun) = sync_channel(0);
         let gone = Arc::<AtomicBool>::default();
         let asker = Asker { reply, gone: Arc::clone(&gone), shared: Arc::clone(shared) };
@@ -130,8 +132,9 @@ impl Writer {
     /// lock meanwhile, the lock records no waiting thread. All waiting threads then sleep until a
     /// new thread starts to wait.
     ///
-    /// So this starts two threads. The first takes the lock. The second starts to wait for it, which
-    /// makes the record right. When the first gives the lock back, a sleeping thread is woken.
+    /// So this starts two threads. The first takes the lock. The second starts to wait for it,
+    /// which makes the record right. When the first gives the lock back, a sleeping thread is
+    /// woken.
     fn knock(&self, shared: &Arc<Shared>) {
         // One such attempt at a time is enough.
         if self.knocking.swap(true, Ordering::AcqRel) {
@@ -147,8 +150,8 @@ impl Writer {
                 && let Ok(first) = env.begin_write()
             {
                 thread::scope(|scope| {
-                    // If the writer thread got the lock meanwhile, it does not sleep in vain: it now
-                    // waits for nothing, or for the lock that this thread has.
+                    // If the writer thread got the lock meanwhile, it does not sleep in vain: it
+                    // now waits for nothing, or for the lock that this thread has.
                     let waits = progress.served.load(Ordering::Acquire) == served;
                     if waits && progress.blocked.load(Ordering::Acquire) {
                         scope.spawn(|| env.begin_write().map(RwTxn::abort));
@@ -161,8 +164,8 @@ impl Writer {
         };
         let knocker = thread::Builder::new().name("permazen-knock".to_owned()).spawn(knock);
         if knocker.is_err() {
-            // Without this thread nothing wakes the writer thread. If that sleeps although the lock is
-            // free, `begin` waits until its time is over, and then fails with a retryable error.
+            // Without this thread nothing wakes the writer thread. If that sleeps although the lock
+            // is free, `begin` waits until its time is over, and then fails with a retryable error.
             self.knocking.store(false, Ordering::Release);
         }
     }
@@ -209,16 +212,17 @@ impl Drop for Writer {
         if !self.env.process().is_this() {
             // The thread is one of the parent of this process.
             std::mem::forget(self.thread.take());
-            // Besides this and the environment that owns it, that thread has a share if it has a transaction.
+            // Besides this and the environment that owns it, that thread has a share if it has a
+            // transaction.
             if Arc::strong_count(&self.env) > 2 {
                 note_in_use(self.env.path());
             }
             return;
         }
-        // The writer thread itself may drop this, with a request whose thread has given up. It cannot
-        // wait for its own end, and ends soon after this. In all other cases the writer thread is not
-        // waiting for the lock, because a waiting request would have kept this alive. So it ends
-        // soon, and this thread waits for that.
+        // The writer thread itself may drop this, with a request whose thread has given up. It
+        // cannot wait for its own end, and ends soon after this. In all other cases the writer
+        // thread is not waiting for the lock, because a waiting request would have kept this alive.
+        // So it ends soon, and this thread waits for that.
         if let Some(thread) = self.thread.take()
             && thread.thread().id() != thread::current().id()
         {

@@ -245,7 +245,8 @@ struct MemoryTransaction {
 struct Writer {
     /// The right to write.
     _permit: WritePermit,
-    /// The version that the transaction began with. While it is held here, no node of it is changed in place.
+    /// The version that the transaction began with. While it is held here, no node of it is changed
+    /// in place.
     before: Tree,
 }
 

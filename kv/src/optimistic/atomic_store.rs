@@ -1,5 +1,5 @@
-//! [`AtomicKvStore`]: what a store must offer to the optimistic engine, namely snapshots, and making
-//! a set of changes as a whole.
+//! [`AtomicKvStore`]: what a store must offer to the optimistic engine, namely snapshots, and
+//! making a set of changes as a whole.
 
 use std::time::Duration;
 

@@ -29,8 +29,8 @@ impl Committing {
     /// Waits for the commit that is running; the wait is counted.
     ///
     /// # Errors
-    /// [`KvError::Forked`] if it was running when this process was forked from the one that commits: it never
-    /// ends here.
+    /// [`KvError::Forked`] if it was running when this process was forked from the one that
+    /// commits: it never ends here.
     pub(super) fn begin(&self, counts: &Counts) -> Result<MutexGuard<'_, ()>> {
         if self.made_by.is_this() {
             return Ok(counts.lock(&self.commit));

@@ -31,7 +31,8 @@ use crate::{
 /// and gaps of the *base* its answers depend. So it can say later whether changes that others made
 /// to the base matter ([`conflict_with`](MutableView::conflict_with)). Answers from the view's own
 /// changes depend on nothing. A scan is recorded step by step, as far as it came. The record may
-/// contain more than was read, but never less: of more than 262,144 single keys, neighbours become one range.
+/// contain more than was read, but never less: of more than 262,144 single keys, neighbours become
+/// one range.
 ///
 /// Adjusting a counter reads nothing: the view keeps the sum, and adds it when the counter is
 /// read.

@@ -33,11 +33,12 @@ impl fmt::Debug for ServerUrl<'_> {
 }
 
 impl<'u> ServerUrl<'u> {
-    /// Divides what comes after the scheme and its `://`. All parts can be left out. `path` says in an error what the
-    /// path of such a URL is.
+    /// Divides what comes after the scheme and its `://`. All parts can be left out. `path` says in
+    /// an error what the path of such a URL is.
     ///
     /// # Errors
-    /// Which part has a `%` without two digits after it, or an `@` in its wrong place. It never shows a password.
+    /// Which part has a `%` without two digits after it, or an `@` in its wrong place. It never
+    /// shows a password.
     ///
     /// ```
     /// use permazen_kv::remote::ServerUrl;
@@ -51,8 +52,8 @@ impl<'u> ServerUrl<'u> {
     pub fn parse(text: &'u str, path: &str) -> Result<Self, String> {
         let (text, parameters) = text.split_once('?').unwrap_or((text, ""));
         let (place, rest) = text.split_once('/').unwrap_or((text, ""));
-        // A password can have any of these, but must then be escaped. Otherwise its end would be taken for the path, and be
-        // shown.
+        // A password can have any of these, but must then be escaped. Otherwise its end would be
+        // taken for the path, and be shown.
         if rest.contains('@') || parameters.contains('@') {
             return Err(
                 "there is an @ after the hosts: write it as %40; in a password, so are @, / and ?"
@@ -82,8 +83,8 @@ impl<'u> ServerUrl<'u> {
         })
     }
 
-    /// The name and the port of one host as it is written: `name:port` or `[name]:port`, both without a port as well.
-    /// `None` if it is neither, or has no name.
+    /// The name and the port of one host as it is written: `name:port` or `[name]:port`, both
+    /// without a port as well. `None` if it is neither, or has no name.
     ///
     /// ```
     /// use permazen_kv::remote::ServerUrl;
@@ -160,8 +161,8 @@ impl ServerHost {
         }
     }
 
-    /// Whether the [addresses](Self::addresses) of a host were not found because no host has its name. Other reasons
-    /// may pass.
+    /// Whether the [addresses](Self::addresses) of a host were not found because no host has its
+    /// name. Other reasons may pass.
     pub fn is_unknown(error: &io::Error) -> bool {
         error.get_ref().is_some_and(|error| error.is::<UnknownHost>())
     }

@@ -71,16 +71,16 @@ impl Changes {
 /// A store on another machine: what [`RemoteDatabase`](super::RemoteDatabase) makes a
 /// [`KvDatabase`](crate::KvDatabase) of.
 pub trait Engine: fmt::Debug + Send + Sync + 'static {
-    /// Begins a transaction. The store need not be asked yet: the beginning can travel with the first
-    /// question.
+    /// Begins a transaction. The store need not be asked yet: the beginning can travel with the
+    /// first question.
     ///
     /// # Errors
     /// Retryable if no connection was free in time.
     fn begin(&self, options: &TxOptions) -> Result<Box<dyn Session>>;
 
-    /// What transactions offer. `timeouts`, `read_only_switch`, `pending_writes` and `lazy_begin` are always there,
-    /// `snapshots`, `untracked_reads` and `conflict_free_counters` never; what the engine says of these does
-    /// not count.
+    /// What transactions offer. `timeouts`, `read_only_switch`, `pending_writes` and `lazy_begin`
+    /// are always there, `snapshots`, `untracked_reads` and `conflict_free_counters` never; what
+    /// the engine says of these does not count.
     fn capabilities(&self) -> Capabilities;
 
     /// What messages call the store, without a password.
@@ -91,18 +91,20 @@ pub trait Engine: fmt::Debug + Send + Sync + 'static {
     /// The longest key in bytes.
     fn max_key_len(&self) -> usize;
 
-    /// The longest value in bytes. A longer one is refused when it is put. Unless the engine says so, there is no
-    /// limit here, and the store finds out when the transaction commits.
+    /// The longest value in bytes. A longer one is refused when it is put. Unless the engine says
+    /// so, there is no limit here, and the store finds out when the transaction commits.
     fn max_value_len(&self) -> usize {
         usize::MAX
     }
 
-    /// Whether a commit needs to know what was read. Without that, the store finds conflicts itself.
+    /// Whether a commit needs to know what was read. Without that, the store finds conflicts
+    /// itself.
     fn checks_reads(&self) -> bool {
         false
     }
 
-    /// Begins to watch a key. A [`WatchTracker`](super::WatchTracker) keeps watches until they are told.
+    /// Begins to watch a key. A [`WatchTracker`](super::WatchTracker) keeps watches until they are
+    /// told.
     ///
     /// # Errors
     /// [`KvError::Unsupported`] if the engine has no watches.
@@ -118,8 +120,8 @@ pub trait Engine: fmt::Debug + Send + Sync + 'static {
         Err(KvError::Unsupported("statistics"))
     }
 
-    /// What the engine has counted: requests, connections, waits for these, and failovers. Transactions, commits
-    /// and conflicts are counted above it.
+    /// What the engine has counted: requests, connections, waits for these, and failovers.
+    /// Transactions, commits and conflicts are counted above it.
     fn counters(&self) -> Counters {
         Counters::default()
     }
@@ -139,7 +141,8 @@ pub trait Session: Send {
     /// If the connection is lost.
     fn ask(&mut self, reads: &[RangeRead]) -> Result<()>;
 
-    /// Waits for the answer to the oldest request that has none yet: a page for each of its questions.
+    /// Waits for the answer to the oldest request that has none yet: a page for each of its
+    /// questions.
     ///
     /// # Errors
     /// Retryable after a conflict and after a lost connection.
@@ -148,16 +151,16 @@ pub trait Session: Send {
     /// Whether the store was asked.
     fn is_begun(&self) -> bool;
 
-    /// Fixes the state that a read-only transaction sees, so that it can also be read when the transaction has
-    /// ended, whatever the outcome of its commit. No answers are awaited then.
+    /// Fixes the state that a read-only transaction sees, so that it can also be read when the
+    /// transaction has ended, whatever the outcome of its commit. No answers are awaited then.
     ///
     /// # Errors
     /// [`KvError::Unsupported`] if that is not possible, or not any more.
     fn share(&mut self) -> Result<()>;
 
     /// Whether [`share`](Self::share) is impossible only because the transaction is not
-    /// [certain](crate::TxOptions::certain). Then a closure that wants it runs again in one that is. False
-    /// unless the engine says otherwise.
+    /// [certain](crate::TxOptions::certain). Then a closure that wants it runs again in one that
+    /// is. False unless the engine says otherwise.
     fn lacks_certainty(&self) -> bool {
         false
     }
@@ -169,8 +172,8 @@ pub trait Session: Send {
         None
     }
 
-    /// Makes changes that only this transaction sees until it commits, so that they take no more memory here.
-    /// False if the engine cannot do that.
+    /// Makes changes that only this transaction sees until it commits, so that they take no more
+    /// memory here. False if the engine cannot do that.
     ///
     /// # Errors
     /// As for [`commit`](Self::commit).
@@ -178,8 +181,8 @@ pub trait Session: Send {
         Ok(false)
     }
 
-    /// Makes the changes and ends the transaction, in one request. Answers that were not waited for do not matter
-    /// any more, unless they are errors.
+    /// Makes the changes and ends the transaction, in one request. Answers that were not waited for
+    /// do not matter any more, unless they are errors.
     ///
     /// # Errors
     /// [`KvError::OutcomeUnknown`] only if no server can say what became of the commit. After any

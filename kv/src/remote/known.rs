@@ -10,7 +10,8 @@ use bytes::Bytes;
 use super::engine::{RangePage, RangeRead};
 use crate::{Direction, KeyRanges, KeySpan, key};
 
-/// If it takes more bytes than this, all of it is forgotten before the next answer. The store answers the same again.
+/// If it takes more bytes than this, all of it is forgotten before the next answer. The store
+/// answers the same again.
 const MOST: usize = 32 << 20;
 
 /// The memory of a pair besides its bytes.
@@ -38,7 +39,8 @@ impl Known {
         })
     }
 
-    /// Whether the first key of a span is known, seen from where the direction begins. An empty span is known.
+    /// Whether the first key of a span is known, seen from where the direction begins. An empty
+    /// span is known.
     pub(super) fn begins(&self, span: KeySpan<'_>, direction: Direction) -> bool {
         span.is_empty() || self.known_part(span, direction).is_some()
     }
@@ -69,8 +71,8 @@ impl Known {
         }
     }
 
-    /// The first pairs of a span, at most `most`, and what of the span comes after them. They can be fewer although more
-    /// are known. `None` if the start of the span is not known.
+    /// The first pairs of a span, at most `most`, and what of the span comes after them. They can
+    /// be fewer although more are known. `None` if the start of the span is not known.
     pub(super) fn take(
         &self,
         span: KeySpan<'_>,
@@ -159,7 +161,8 @@ impl Known {
             self.add_run(pairs);
             return;
         }
-        // The pairs of a run are all that there are between its first and its last one. Others come between runs.
+        // The pairs of a run are all that there are between its first and its last one. Others come
+        // between runs.
         let mut new = Vec::new();
         for pair in pairs {
             match self.run_up_to(&pair.0).is_some_and(|run| is_known(run, &pair.0)) {

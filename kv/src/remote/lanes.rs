@@ -1,4 +1,5 @@
-//! The sessions that read a shared state, so that a thread need not wait for the answer to another one.
+//! The sessions that read a shared state, so that a thread need not wait for the answer to another
+//! one.
 
 use std::iter;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, TryLockError};

@@ -49,13 +49,15 @@ pub trait News: Send + Sync + 'static {
     /// What messages call the store.
     fn name(&self) -> String;
 
-    /// A connection on which the store tells of all commits from now on, and how another thread ends it.
+    /// A connection on which the store tells of all commits from now on, and how another thread
+    /// ends it.
     ///
     /// # Errors
     /// If the store cannot be reached. It is tried again, after a pause.
     fn connect(&self) -> std::result::Result<(Self::Connection, Closer), NoNews>;
 
-    /// Waits for what the store tells next. Now and then it has to ask whether the store is still there.
+    /// Waits for what the store tells next. Now and then it has to ask whether the store is still
+    /// there.
     ///
     /// # Errors
     /// If the connection is lost. Then all watches end, and another connection is made.

@@ -1,5 +1,5 @@
-//! For authors of stores: transactions on a store of another machine, which is asked as seldom as possible. Programs
-//! that use such a store need nothing of this module.
+//! For authors of stores: transactions on a store of another machine, which is asked as seldom as
+//! possible. Programs that use such a store need nothing of this module.
 //!
 //! An [`Engine`] knows how to ask a store and how to commit; [`RemoteDatabase`] makes a
 //! [`KvDatabase`] of it. Each question costs a round trip, which takes a hundred times longer than
@@ -7,19 +7,19 @@
 //!
 //! - keeps the pairs that it has read, and the gaps between them: nothing is asked twice;
 //! - keeps its own writes until it commits, and sends them in one request with the commit;
-//! - reads ranges in pages, of 256 pairs at first, then of twice as many each time, up to 1 MiB. From the second page
-//!   on, the next page is under way while the caller works;
+//! - reads ranges in pages, of 256 pairs at first, then of twice as many each time, up to 1 MiB.
+//!   From the second page on, the next page is under way while the caller works;
 //! - sends what [`KvRead::prefetch`](crate::KvRead::prefetch) says with its next question;
 //! - begins with its first question.
 //!
 //! What it keeps of the store is limited to about 32 MiB.
 //!
-//! `engine.rs` is what an engine supplies; `state.rs` asks one session and remembers, in `known.rs`; `reader.rs`
-//! reads, on as many sessions as threads read a snapshot at once, in `lanes.rs`; `transaction.rs` is the transaction
-//! over it, and `shared.rs` is what it shares with its database. `address.rs` reads URLs, `tls.rs`
-//! encrypts, `listener.rs` keeps watches, `server_counts.rs` counts requests, and `pauses.rs` says how
-//! long to wait between attempts; these are for engines.
-//! `simulated.rs` is an engine in memory for tests.
+//! `engine.rs` is what an engine supplies; `state.rs` asks one session and remembers, in
+//! `known.rs`; `reader.rs` reads, on as many sessions as threads read a snapshot at once, in
+//! `lanes.rs`; `transaction.rs` is the transaction over it, and `shared.rs` is what it shares with
+//! its database. `address.rs` reads URLs, `tls.rs` encrypts, `listener.rs` keeps watches,
+//! `server_counts.rs` counts requests, and `pauses.rs` says how long to wait between attempts;
+//! these are for engines. `simulated.rs` is an engine in memory for tests.
 
 mod address;
 mod engine;
@@ -91,7 +91,8 @@ impl<E: Engine> RemoteDatabase<E> {
 }
 
 impl<E: Engine> KvDatabase for RemoteDatabase<E> {
-    /// The store is asked with the first read. Until then, the state that the transaction sees is not fixed.
+    /// The store is asked with the first read. Until then, the state that the transaction sees is
+    /// not fixed.
     ///
     /// Fails in a process that was forked from the one that has opened the database.
     fn begin(&self, options: &TxOptions) -> Result<Box<dyn KvTransaction + Send>> {

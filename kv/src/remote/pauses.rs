@@ -6,7 +6,8 @@ use std::time::{Duration, Instant};
 const FIRST: Duration = Duration::from_millis(10);
 const LONGEST: Duration = Duration::from_millis(500);
 
-/// The pauses between attempts to reach a store: 10 milliseconds, then twice as long each time, up to half a second.
+/// The pauses between attempts to reach a store: 10 milliseconds, then twice as long each time, up
+/// to half a second.
 ///
 /// ```
 /// use std::time::{Duration, Instant};

@@ -115,8 +115,8 @@ impl Reader {
         state.note(result)
     }
 
-    /// Fixes the state, so that it can be read when the transaction has ended, by several threads at once if the
-    /// store can do that.
+    /// Fixes the state, so that it can be read when the transaction has ended, by several threads
+    /// at once if the store can do that.
     pub(super) fn share(&self) -> Result<()> {
         let mut state = lock(&self.lanes.first);
         state.check()?;

@@ -14,8 +14,8 @@ use crate::overlay::MutableView;
 use crate::store_parts::lock::lock;
 use crate::{Capabilities, KvDatabase, KvError, KvRead, KvWrite, Result, SharedRead, TxOptions};
 
-/// An [`Engine`] over a store in memory. It counts the requests, and can answer late and fail. Clones
-/// are the same server.
+/// An [`Engine`] over a store in memory. It counts the requests, and can answer late and fail.
+/// Clones are the same server.
 ///
 /// ```
 /// use permazen_kv::remote::{RemoteDatabase, SimulatedServer};
@@ -120,7 +120,8 @@ impl Engine for SimulatedServer {
 
 struct SimulatedSession {
     server: SimulatedServer,
-    /// The state, the own writes that were flushed, and what was read. `None` before the first question.
+    /// The state, the own writes that were flushed, and what was read. `None` before the first
+    /// question.
     view: Option<MutableView<SharedRead>>,
     answers: VecDeque<(Instant, Vec<RangePage>)>,
 }

@@ -215,8 +215,8 @@ impl Encryption {
     }
 }
 
-/// Whether the server refuses the certificate of this program, or misses it. It may say so only when this program has
-/// already sent what it asks for.
+/// Whether the server refuses the certificate of this program, or misses it. It may say so only
+/// when this program has already sent what it asks for.
 fn refuses_certificate(error: &rustls::Error) -> bool {
     use AlertDescription::{
         AccessDenied, BadCertificate, CertificateExpired, CertificateRequired, CertificateRevoked,

@@ -20,7 +20,8 @@ use crate::{
     TxOptions, key,
 };
 
-/// Own writes that take more bytes than this go to the store before the commit, if the engine can do that.
+/// Own writes that take more bytes than this go to the store before the commit, if the engine can
+/// do that.
 const MOST_WRITTEN: usize = 64 << 20;
 
 /// At most this many of the keys that were written are remembered, which takes 72 MiB. If there are
@@ -312,7 +313,8 @@ impl<E: Engine> KvTransaction for RemoteTransaction<E> {
         let is_flushed = self.flushed.is_any;
         let (reader, changes) = self.into_parts();
         let has_written = is_flushed || !changes.is_empty();
-        // Others may still hold what the transaction saw before its writes. It ends for them as well.
+        // Others may still hold what the transaction saw before its writes. It ends for them as
+        // well.
         match (has_written, is_begun) {
             (true, _) => counts.committed(reader.end().commit(changes)),
             (false, true) => {

@@ -36,7 +36,8 @@ fn connect(file: &NewFile<'_>) -> rusqlite::Result<Connection> {
     Ok(connection)
 }
 
-/// Lets `write` write a new database into the file `target`, for `readers`. Without success, nothing remains.
+/// Lets `write` write a new database into the file `target`, for `readers`. Without success,
+/// nothing remains.
 fn create<T>(
     target: &Path,
     readers: Readers,
@@ -61,8 +62,8 @@ fn create<T>(
     Ok(written)
 }
 
-/// Makes a copy of a database, page by page. The source stays in one read transaction, so what others
-/// commit meanwhile is not in the copy, and does not make SQLite begin again.
+/// Makes a copy of a database, page by page. The source stays in one read transaction, so what
+/// others commit meanwhile is not in the copy, and does not make SQLite begin again.
 pub(super) fn copy_database(
     shared: &Arc<Shared>,
     target: &Path,

@@ -33,8 +33,8 @@ pub(super) struct Options {
 }
 
 impl Options {
-    /// Whether closures that write at the same time can be committed together: only if a commit waits for
-    /// the disk.
+    /// Whether closures that write at the same time can be committed together: only if a commit
+    /// waits for the disk.
     pub(super) fn makes_groups(&self) -> bool {
         self.groups && self.durability == Durability::Full
     }
@@ -61,13 +61,14 @@ impl Database {
         }
     }
 
-    /// Whether this process has opened it, and was not forked from the one that has. Costs one read of memory.
+    /// Whether this process has opened it, and was not forked from the one that has. Costs one read
+    /// of memory.
     pub(super) fn is_of_this_process(&self) -> bool {
         self.process.is_this()
     }
 
-    /// Fails if this process was forked from the one that has opened it: both would use one state of SQLite, and
-    /// the locks of the file belong to the parent.
+    /// Fails if this process was forked from the one that has opened it: both would use one state
+    /// of SQLite, and the locks of the file belong to the parent.
     pub(super) fn check_process(&self) -> Result<()> {
         self.process.check(|| self.path.display().to_string())
     }
@@ -152,14 +153,15 @@ impl Database {
             Durability::MayLoseEverything => "OFF",
         };
         connection.set_prepared_statement_cache_capacity(32);
-        // On systems of Apple, a flush ends in the memory of the disk unless this is asked for. Elsewhere it means nothing.
+        // On systems of Apple, a flush ends in the memory of the disk unless this is asked for.
+        // Elsewhere it means nothing.
         let reaches_the_disk = cfg!(target_vendor = "apple");
         connection
             .pragma_update(None, "synchronous", synchronous)
             .and_then(|()| connection.pragma_update(None, "fullfsync", reaches_the_disk))
             .and_then(|()| connection.busy_timeout(BUSY))
-            // Otherwise each page of a scan is a statement that SQLite prepares anew, because its limit is
-            // another value than before.
+            // Otherwise each page of a scan is a statement that SQLite prepares anew, because its
+            // limit is another value than before.
             .and_then(|()| connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true))
             .map_err(|error| failed(&self.path, "cannot open it", error))?;
         self.file.look_beside(connection)

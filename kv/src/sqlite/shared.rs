@@ -26,8 +26,9 @@ pub(super) struct Shared {
 
 impl Drop for Shared {
     fn drop(&mut self) {
-        // The parent still uses the files. Connections that are in no transaction can be closed here, and must be, so
-        // that SQLite knows of no locks when this process opens the database itself.
+        // The parent still uses the files. Connections that are in no transaction can be closed
+        // here, and must be, so that SQLite knows of no locks when this process opens the database
+        // itself.
         if !self.database.is_of_this_process() {
             std::mem::forget(self.log_files.take());
         }

@@ -181,16 +181,16 @@ impl SqliteBuilder {
     /// transaction, so that all pairs are of one state. Of the options, only the name of the table
     /// counts.
     ///
-    /// The pages are full, so the file is within some percent of the smallest one. It gets its name when all of it is on
-    /// disk. So there is always a complete file or none. Costs one scan of `from`, and writes each page
-    /// once. On Unix, the owner of the file alone can read it (0600), unless [`Watch::readers`] says
-    /// otherwise.
+    /// The pages are full, so the file is within some percent of the smallest one. It gets its name
+    /// when all of it is on disk. So there is always a complete file or none. Costs one scan of
+    /// `from`, and writes each page once. On Unix, the owner of the file alone can read it (0600),
+    /// unless [`Watch::readers`] says otherwise.
     ///
     /// # Errors
-    /// [`KvError::Open`](crate::KvError::Open) if there is a file `path` already, or if there is one when
-    /// the new file is complete; that file is not changed.
-    /// [`KvError::Stopped`](crate::KvError::Stopped), [`KvError::Full`](crate::KvError::Full), and the
-    /// errors of reading `from`.
+    /// [`KvError::Open`](crate::KvError::Open) if there is a file `path` already, or if there is
+    /// one when the new file is complete; that file is not changed.
+    /// [`KvError::Stopped`](crate::KvError::Stopped), [`KvError::Full`](crate::KvError::Full), and
+    /// the errors of reading `from`.
     pub fn create_from(
         &self,
         path: impl AsRef<Path>,
@@ -204,14 +204,15 @@ impl SqliteBuilder {
 }
 
 impl SqliteBuilder {
-    /// Makes the database in the file `path` compact in its place, with the `VACUUM` of SQLite, and empties
-    /// its log. Of the options, the name of the table, the durability and the time to wait count.
+    /// Makes the database in the file `path` compact in its place, with the `VACUUM` of SQLite, and
+    /// empties its log. Of the options, the name of the table, the durability and the time to wait
+    /// count.
     ///
     /// This is one transaction: whenever the process or the machine stops, the pairs are all there.
-    /// Others can read meanwhile, but not write. Needs room on the disk for two copies of the pairs: one in
-    /// SQLite's folder for temporary files, and one in the log beside the file. While others read
-    /// an older state, the file keeps its length; the pages that it does not need are used by later
-    /// commits.
+    /// Others can read meanwhile, but not write. Needs room on the disk for two copies of the
+    /// pairs: one in SQLite's folder for temporary files, and one in the log beside the file. While
+    /// others read an older state, the file keeps its length; the pages that it does not need are
+    /// used by later commits.
     ///
     /// ```
     /// use permazen_kv::copy::Watch;
@@ -235,9 +236,10 @@ impl SqliteBuilder {
     ///
     /// # Errors
     /// [`KvError::Retry`](crate::KvError::Retry) if others wrote for all the time to wait.
-    /// [`KvError::WithinWrite`](crate::KvError::WithinWrite) within a closure of this thread that writes to the file.
-    /// [`KvError::Stopped`](crate::KvError::Stopped), [`KvError::Full`](crate::KvError::Full) and the
-    /// errors of [`open`](Self::open). Nothing is changed then.
+    /// [`KvError::WithinWrite`](crate::KvError::WithinWrite) within a closure of this thread that
+    /// writes to the file. [`KvError::Stopped`](crate::KvError::Stopped),
+    /// [`KvError::Full`](crate::KvError::Full) and the errors of [`open`](Self::open). Nothing is
+    /// changed then.
     pub fn compact(&self, path: impl AsRef<Path>, watch: &mut Watch<'_>) -> Result<Compacted> {
         let mut builder = self.clone().create(false);
         builder.options.read_only = false;
@@ -309,10 +311,10 @@ impl SqliteStore {
     /// everything in it. Neither readers nor writers wait. Tells `watch` how far it is, and stops
     /// when `watch` says so.
     ///
-    /// The copy gets its name when all of it is on disk. So there is always a complete copy or none.
-    /// Unused pages are copied too; for a file without them, see
-    /// [`create_from`](SqliteBuilder::create_from). On Unix, the copy is as private as the file, from its
-    /// first byte ([`Readers::of`](crate::copy::Readers::of)).
+    /// The copy gets its name when all of it is on disk. So there is always a complete copy or
+    /// none. Unused pages are copied too; for a file without them, see
+    /// [`create_from`](SqliteBuilder::create_from). On Unix, the copy is as private as the file,
+    /// from its first byte ([`Readers::of`](crate::copy::Readers::of)).
     ///
     /// ```
     /// use permazen_kv::copy::Watch;
@@ -328,10 +330,10 @@ impl SqliteStore {
     /// ```
     ///
     /// # Errors
-    /// [`KvError::Open`](crate::KvError::Open) if there is a file `target` already, or if there is one
-    /// when the copy is made; that file is not changed.
-    /// [`KvError::Stopped`](crate::KvError::Stopped), and [`KvError::Full`](crate::KvError::Full). A
-    /// copy that could not be finished is removed.
+    /// [`KvError::Open`](crate::KvError::Open) if there is a file `target` already, or if there is
+    /// one when the copy is made; that file is not changed.
+    /// [`KvError::Stopped`](crate::KvError::Stopped), and [`KvError::Full`](crate::KvError::Full).
+    /// A copy that could not be finished is removed.
     pub fn copy_to(&self, target: impl AsRef<Path>, watch: &mut Watch<'_>) -> Result<Copied> {
         let target = target.as_ref();
         check_name(target)?;

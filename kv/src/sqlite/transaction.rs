@@ -232,8 +232,8 @@ impl WriteTransaction {
     /// Runs an operation that needs the right to write.
     fn writing<R>(&self, operation: impl FnOnce(Session<'_>) -> Result<R>) -> Result<R> {
         self.with(|session| {
-            // Without the right to write, SQLite would wait for a transaction that this thread itself may
-            // hold.
+            // Without the right to write, SQLite would wait for a transaction that this thread
+            // itself may hold.
             if self.permit.is_none() && self.writing.get().is_none() {
                 self.shared.right_to_write.check_holder()?;
                 check_this_thread(&self.shared.database)?;

@@ -4,8 +4,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// How long a thread that can join a group stays awake while turns are given, and the leader while others have
-/// theirs. Most turns are shorter than the time that a thread takes to wake, and a flush of the store is not.
+/// How long a thread that can join a group stays awake while turns are given, and the leader while
+/// others have theirs. Most turns are shorter than the time that a thread takes to wake, and a
+/// flush of the store is not.
 pub(crate) const AWAKE: Duration = Duration::from_micros(200);
 
 /// Lets other threads run until this one is `called`, or until `long` after `since`.

@@ -11,8 +11,9 @@ use crate::{KvError, Result};
 
 /// A file that is being written, under its name with `.part` after it. Dropping this removes it.
 ///
-/// Only one is written at a time. On Unix, a lock on the file sees to that. On Windows, such a lock would keep LMDB and
-/// SQLite out, which open the file by its name. There, others cannot remove the file as long as this has it open.
+/// Only one is written at a time. On Unix, a lock on the file sees to that. On Windows, such a lock
+/// would keep LMDB and SQLite out, which open the file by its name. There, others cannot remove the
+/// file as long as this has it open.
 pub(crate) struct NewFile<'t> {
     /// What errors name: the file, or the directory that stands for it.
     named: &'t Path,

@@ -55,8 +55,9 @@ mod number {
         }
 
         COUNTS.call_once(|| {
-            // SAFETY: The function is called in the child after a fork, where only few things are allowed. It
-            // adds to a number, which is one of them. If there is no memory to note it, forks are not noticed.
+            // SAFETY: The function is called in the child after a fork, where only few things are
+            // allowed. It adds to a number, which is one of them. If there is no memory to note it,
+            // forks are not noticed.
             #[allow(unsafe_code)]
             unsafe {
                 libc::pthread_atfork(None, None, Some(in_the_child));

@@ -13,9 +13,9 @@
 //! ```
 //!
 //! makes a module `memory` with these tests: one for each row about stores in general of the table
-//! of required behaviour, named by the number of the row; two model-based random tests, one of which
-//! makes one change in each transaction; and histories of concurrent transactions that are checked
-//! for strict serializability.
+//! of required behaviour, named by the number of the row; two model-based random tests, one of
+//! which makes one change in each transaction; and histories of concurrent transactions that are
+//! checked for strict serializability.
 //!
 //! Some rows are missing. The rows 30, 53 and 54 cannot be violated: with the types of this crate
 //! no call can do it, because ending a transaction consumes it. The others are about one store, or
@@ -53,8 +53,8 @@ pub use small_transactions::one_change_each;
 ///
 /// A third argument leaves out what two kinds of stores cannot do: `without serializability` leaves
 /// out the histories, for a store that merges what concurrent transactions wrote.
-/// `without exact_watches` leaves out `t078_watches_do_not_fire`, for a store that also ends watches
-/// of keys that no transaction changed.
+/// `without exact_watches` leaves out `t078_watches_do_not_fire`, for a store that also ends
+/// watches of keys that no transaction changed.
 #[macro_export]
 macro_rules! conformance {
     ($name:ident, $make:expr) => {

@@ -246,8 +246,8 @@ impl Order {
         &self.states[self.logs.len()]
     }
 
-    /// The states from there on if a transaction takes place before the one with this number. `None` if something
-    /// would have another outcome.
+    /// The states from there on if a transaction takes place before the one with this number.
+    /// `None` if something would have another outcome.
     fn with(&self, at: usize, log: &Log) -> Option<Vec<Map>> {
         let mut state = self.states[at].clone();
         let mut states = Vec::new();
@@ -262,8 +262,8 @@ impl Order {
         Some(states)
     }
 
-    /// Adds a transaction that has led to this content. It takes place last, or, in a store where that is possible,
-    /// anywhere after it began.
+    /// Adds a transaction that has led to this content. It takes place last, or, in a store where
+    /// that is possible, anywhere after it began.
     fn add(&mut self, log: Log, begun_at: usize, anywhere: bool, now: &Map) {
         let last = self.logs.len();
         let first = if anywhere { begun_at } else { last };

@@ -1,5 +1,5 @@
-//! Pairs that are removed while they are shown, also in trees with many pages and with values that are
-//! longer than a page; gets or puts there.
+//! Pairs that are removed while they are shown, also in trees with many pages and with values that
+//! are longer than a page; gets or puts there.
 
 use std::collections::BTreeMap;
 use std::ops::Bound;
@@ -136,8 +136,8 @@ fn get_or_put(tx: &mut Tx, model: &mut Model, numbers: &mut Numbers, times: usiz
     }
 }
 
-/// As with few pairs: most of a tree of three levels goes in one removal, or every third pair of it, or all
-/// values that have pages of their own, or everything.
+/// As with few pairs: most of a tree of three levels goes in one removal, or every third pair of
+/// it, or all values that have pages of their own, or everything.
 pub fn remove_where_in_a_deep_tree(fixture: &mut Fixture) {
     let store = fixture.store();
     // A server is asked for each page of pairs.
@@ -212,8 +212,8 @@ pub fn remove_where_in_a_deep_tree(fixture: &mut Fixture) {
     check(&*store.begin(&TxOptions::reading()).unwrap(), &model);
 }
 
-/// If `judge` panics, pairs that it has judged are removed or not, and all others are there. The transaction
-/// can be used on, or rolled back.
+/// If `judge` panics, pairs that it has judged are removed or not, and all others are there. The
+/// transaction can be used on, or rolled back.
 pub fn remove_where_whose_judge_panics(fixture: &mut Fixture) {
     let store = fixture.store();
     write(store, |tx| {

@@ -1,7 +1,7 @@
 //! Transactions that change one thing each, a great number of them, compared with a sorted map.
 //!
-//! Structures that copy what they change, and keep room in it for the next change, are tried by this more than by
-//! large transactions: each change is one copy.
+//! Structures that copy what they change, and keep room in it for the next change, are tried by
+//! this more than by large transactions: each change is one copy.
 
 use std::collections::BTreeMap;
 

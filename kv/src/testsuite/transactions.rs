@@ -214,7 +214,8 @@ pub fn t071_read_only_after_access(fixture: &mut Fixture) {
     }
 }
 
-/// With a limit of zero no time is left, with none it never ends. What is over stays over. A store without time-outs says so.
+/// With a limit of zero no time is left, with none it never ends. What is over stays over. A store
+/// without time-outs says so.
 pub fn t072_time_out_values(fixture: &mut Fixture) {
     let mut tx = writing(fixture);
     if !fixture.store().capabilities().timeouts {

@@ -101,8 +101,9 @@ impl fmt::Debug for Faults {
 /// After such a failure the transaction is dead: later operations on it fail with
 /// [`KvError::Stale`], or with [`KvError::Retry`] if the failure was retryable, and nothing of it
 /// is committed. It stays alive if the error is a mistake of the caller
-/// ([`KvError::is_caller_error`]). A failed read of a snapshot has no effect on other operations. A commit that fails with [`KvError::OutcomeUnknown`] takes effect unless
-/// [`Faults::lose_commits`] says otherwise; a commit that fails with another error does not.
+/// ([`KvError::is_caller_error`]). A failed read of a snapshot has no effect on other operations. A
+/// commit that fails with [`KvError::OutcomeUnknown`] takes effect unless [`Faults::lose_commits`]
+/// says otherwise; a commit that fails with another error does not.
 ///
 /// ```
 /// use permazen_kv::{KvDatabase, KvError, KvRead, TxOptions};

@@ -133,8 +133,8 @@ impl<O: Observer> KvRead for Observed<O> {
     pass_on!(self => self.untracked.tx; LIMITS);
 }
 
-// `get_or_put` is made of the get and the put that the caller would need without it, as `get_near` is, and so
-// `get_to_put`.
+// `get_or_put` is made of the get and the put that the caller would need without it, as `get_near`
+// is, and so `get_to_put`.
 impl<O: Observer> KvWrite for Observed<O> {
     pass_on!(self => self.tx_for(Operation::Put)?; put, put_new, put_if_absent, append);
     pass_on!(self => self.tx_for(Operation::Remove)?; remove);

@@ -74,7 +74,8 @@ fn with_prefix(prefix: &[u8], key: &[u8]) -> Vec<u8> {
     [prefix, key].concat()
 }
 
-/// The bounds of a span in the wrapped store. Without an upper bound, that is the end of the prefix.
+/// The bounds of a span in the wrapped store. Without an upper bound, that is the end of the
+/// prefix.
 fn bounds(prefix: &[u8], span: KeySpan<'_>) -> (Vec<u8>, Option<Vec<u8>>) {
     let max = match span.max {
         Some(max) => Some(with_prefix(prefix, max)),
@@ -287,7 +288,8 @@ impl<D: KvDatabase> KvDatabase for Prefixed<D> {
         Ok(Box::new(Prefixed::new(self.part.inner.begin(options)?, self.prefix())))
     }
 
-    /// The capabilities of the wrapped store, without pending writes, which name the keys with the prefix.
+    /// The capabilities of the wrapped store, without pending writes, which name the keys with the
+    /// prefix.
     fn capabilities(&self) -> Capabilities {
         let mut offered = self.part.inner.capabilities();
         offered.pending_writes = false;

@@ -75,9 +75,9 @@ pub fn dump(
 }
 
 /// Makes the new file `path`, a dump of all pairs of `from`. Give it a snapshot or a read-only
-/// transaction, so that all pairs are of one state. The file gets its name when all of it is on disk.
-/// So there is always a complete dump or none. On Unix, its owner alone can read it (0600), unless
-/// [`Watch::readers`] says otherwise.
+/// transaction, so that all pairs are of one state. The file gets its name when all of it is on
+/// disk. So there is always a complete dump or none. On Unix, its owner alone can read it (0600),
+/// unless [`Watch::readers`] says otherwise.
 ///
 /// # Errors
 /// [`KvError::Open`] if there is a file `path` already, or if there is one when

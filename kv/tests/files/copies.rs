@@ -1,5 +1,5 @@
-//! Copies of stores: each has one state of its source, is there as a whole or not at all, and can be
-//! watched and stopped.
+//! Copies of stores: each has one state of its source, is there as a whole or not at all, and can
+//! be watched and stopped.
 #![cfg(all(feature = "lmdb", feature = "sqlite", feature = "xml"))]
 
 use std::fs;
@@ -479,8 +479,8 @@ fn kills_leave_a_whole_copy_or_none() {
                 }
                 remove(&target);
                 if way.part(&target).exists() {
-                    // The process was killed after the copy got its name, but before that of the part was
-                    // removed.
+                    // The process was killed after the copy got its name, but before that of the
+                    // part was removed.
                     assert_eq!(number, copied + 1, "{way:?}, kill {kill}: it was reported");
                     copy_again(&target);
                     remove(&target);

@@ -1,7 +1,8 @@
 //! Commits whose flush fails, alone and in groups: each transaction of the commit gets an error.
 //! Either its writes are not there, or the error says that the outcome is unknown.
 //!
-//! A small C library is compiled here. It stands between the program and the C library, and makes flushes fail.
+//! A small C library is compiled here. It stands between the program and the C library, and makes
+//! flushes fail.
 #![cfg(all(target_os = "linux", feature = "lmdb"))]
 
 use std::fs::{self, File};

@@ -461,7 +461,8 @@ fn many_environments_leave_addresses_for_all_else() {
     assert!(child.wait().unwrap().success());
 }
 
-/// Opens environments within a limit of 8 GiB, and writes to each of them more than it has room for at first.
+/// Opens environments within a limit of 8 GiB, and writes to each of them more than it has room for
+/// at first.
 #[cfg(target_os = "linux")]
 fn open_many_within_a_limit(path: &std::path::Path) {
     limit_addresses(Some(8 << 30));

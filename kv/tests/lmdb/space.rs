@@ -18,8 +18,8 @@ use rand::{RngExt, SeedableRng};
 
 use crate::support::{dump, reading, writing};
 
-/// Pairs like those of objects: keys of 9 to 30 bytes in random order, under three prefixes, and values of up to 20. Some
-/// values have pages of their own.
+/// Pairs like those of objects: keys of 9 to 30 bytes in random order, under three prefixes, and
+/// values of up to 20. Some values have pages of their own.
 fn fill(store: &dyn KvDatabase, seed: u64, pairs: usize) {
     let mut rng = StdRng::seed_from_u64(seed);
     for _ in 0..pairs / 1000 {
@@ -114,7 +114,8 @@ fn copies_fill_their_pages() {
     }
 }
 
-/// LMDB's own copy is made, with its half-full pages, if there are other databases or the map has no room.
+/// LMDB's own copy is made, with its half-full pages, if there are other databases or the map has
+/// no room.
 #[test]
 fn what_cannot_be_packed_is_copied_as_it_is() {
     let dir = tempfile::tempdir().unwrap();

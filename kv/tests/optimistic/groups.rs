@@ -44,8 +44,8 @@ fn is_member(tx: &dyn KvTransaction) -> bool {
     tx.version().is_none()
 }
 
-/// Runs `member` in a closure while another transaction commits, until it was a member of that one's group.
-/// Returns what it returned when it was, and how often it ran then.
+/// Runs `member` in a closure while another transaction commits, until it was a member of that
+/// one's group. Returns what it returned when it was, and how often it ran then.
 fn as_member<T: Send>(
     store: &dyn KvDatabase,
     mut member: impl FnMut(&mut dyn KvTransaction) -> Result<T> + Send,

@@ -1,6 +1,6 @@
 //! A transaction that others overtake again and again gets its turn. Attempts are counted: five are
-//! overtaken, the sixth is not, or the seventh if others write directly to the store. Where writers take
-//! turns, a thread that would wait for itself is told so.
+//! overtaken, the sixth is not, or the seventh if others write directly to the store. Where writers
+//! take turns, a thread that would wait for itself is told so.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, mpsc};

@@ -30,7 +30,8 @@ fn files_are_closed_when_the_last_transaction_ends() {
         Box::new(|| Box::new(OptimisticDatabase::new(SqliteStore::open(&sqlite).unwrap()))),
     ];
     let writing = TxOptions::writing();
-    // Optimistic ones that have failed so often have their turn, and the right to write to the store.
+    // Optimistic ones that have failed so often have their turn, and the right to write to the
+    // store.
     let all = [TxOptions::reading(), writing.clone(), writing.with_failed(6)];
     for open in stores {
         put(&*open(), b"key", b"");

@@ -1,5 +1,5 @@
-//! What wrappers pass on: a method that a wrapper forgets has the body of the trait, which gives the
-//! same answers and can be much slower, or show less.
+//! What wrappers pass on: a method that a wrapper forgets has the body of the trait, which gives
+//! the same answers and can be much slower, or show less.
 
 use std::collections::BTreeSet;
 use std::mem::take;

@@ -1,12 +1,13 @@
-//! Children that are made with `fork`. A child has the memory of its parent, and none of its threads.
+//! Children that are made with `fork`. A child has the memory of its parent, and none of its
+//! threads.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// Whether `work` returns true in a child that is made with `fork`, without a panic and within
 /// `seconds` seconds.
 pub(crate) fn holds_in_a_child(seconds: u32, work: impl FnOnce() -> bool) -> bool {
-    // SAFETY: The child does its work, and ends. A child that waits for what never comes is ended by
-    // the alarm.
+    // SAFETY: The child does its work, and ends. A child that waits for what never comes is ended
+    // by the alarm.
     #[allow(unsafe_code)]
     let child = unsafe { libc::fork() };
     if child == 0 {

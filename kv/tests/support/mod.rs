@@ -57,11 +57,11 @@ pub(crate) fn message<T>(result: Result<T, KvError>, path: &Path) -> String {
     text
 }
 
-/// Runs a test of this program in a process of its own, which has the role `role` on `path`, for what
-/// only another process can do.
+/// Runs a test of this program in a process of its own, which has the role `role` on `path`, for
+/// what only another process can do.
 ///
-/// The path of the test begins with the name of the program, as `module_path!` has it. The test asks
-/// for its [`role`].
+/// The path of the test begins with the name of the program, as `module_path!` has it. The test
+/// asks for its [`role`].
 pub(crate) fn spawn(test: &str, role: &str, path: &Path) -> (Child, BufReader<ChildStdout>) {
     start(Command::new(std::env::current_exe().unwrap()), test, role, path)
 }

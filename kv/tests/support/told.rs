@@ -62,8 +62,9 @@ impl Collector {
 
     /// Runs a function whose thread tells this collector everything.
     pub(crate) fn hears<R>(&self, body: impl FnOnce() -> R) -> R {
-        // As long as there is one subscriber alone, `tracing` asks only the thread that comes to a place of
-        // the code first whether that place is heard. This may be a thread of another test.
+        // As long as there is one subscriber alone, `tracing` asks only the thread that comes to a
+        // place of the code first whether that place is heard. This may be a thread of another
+        // test.
         static ANOTHER: LazyLock<Dispatch> = LazyLock::new(|| Dispatch::new(Collector::default()));
         LazyLock::force(&ANOTHER);
         tracing::subscriber::with_default(self.clone(), body)

@@ -400,7 +400,8 @@ impl Collector {
     }
 
     /// Whether this process may run the round: none runs, it is a round of this process, the
-    /// process that runs it has ended, or its row has not changed for [`STALLED_AFTER`] milliseconds.
+    /// process that runs it has ended, or its row has not changed for [`STALLED_AFTER`]
+    /// milliseconds.
     pub(super) fn can_take_over(&mut self, tx: &dyn KvRead, counts: &Counts) -> Result<bool> {
         let (process, now) = (counts.round.process, self.page.process.now());
         if counts.round.phase == Phase::Idle || !self.page.process.lives(tx, &process)? {

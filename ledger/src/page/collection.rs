@@ -92,8 +92,8 @@ impl Page {
     /// slices, each of which holds the write lock of the host for a few milliseconds. A commit is
     /// removed two minutes after a collection has found that it is not kept, because a transaction
     /// of another process may have begun on it; at once in a repository with
-    /// [exclusive](crate::RepositoryBuilder::exclusive) access. So the first call may only find what a
-    /// later one removes, in this process or another.
+    /// [exclusive](crate::RepositoryBuilder::exclusive) access. So the first call may only find
+    /// what a later one removes, in this process or another.
     ///
     /// Gets all commits, and loads each node once; of chunks it reads only the heads of their rows.
     /// Memory: about 64 bytes for each commit, and a few bits for each piece.

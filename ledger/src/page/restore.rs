@@ -15,8 +15,9 @@ impl Page {
     /// one, and returns it. Later changes stay in the history. If the head has that content, no
     /// commit is made.
     ///
-    /// Author and message come from [`with_author_and_message`](Page::with_author_and_message). Open transactions on the
-    /// branch that have read a changed entry run again. Loads and writes no node.
+    /// Author and message come from [`with_author_and_message`](Page::with_author_and_message).
+    /// Open transactions on the branch that have read a changed entry run again. Loads and writes
+    /// no node.
     ///
     /// ```
     /// use permazen_kv::{KvDatabase, KvWrite, TxOptions, memory::MemoryStore};

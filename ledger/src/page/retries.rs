@@ -7,8 +7,9 @@ use std::time::{Duration, Instant};
 const FIRST: Duration = Duration::from_millis(1);
 const LONGEST: Duration = Duration::from_millis(100);
 
-/// The attempts of a transaction of the host, which is repeated while it fails with an error that will pass. A host can
-/// report such an error at once, so without pauses the attempts would keep a core busy.
+/// The attempts of a transaction of the host, which is repeated while it fails with an error that
+/// will pass. A host can report such an error at once, so without pauses the attempts would keep a
+/// core busy.
 pub(super) struct Retries {
     begun: Instant,
     wait: Duration,

@@ -138,8 +138,8 @@ impl Process {
             state.id = ProcessId(random()?);
         }
         rows::put_lease(tx, &state.id, now.saturating_add(len(LEASE)))?;
-        // If the transaction fails, the lease is missing, and the next `ensure_lease` writes one, under a
-        // new ID.
+        // If the transaction fails, the lease is missing, and the next `ensure_lease` writes one,
+        // under a new ID.
         state.leased = Some(now);
         Ok(state.id)
     }
@@ -167,8 +167,8 @@ impl Process {
             _ => return Ok(()),
         };
         let mut tx = host.begin(&TxOptions::writing().with_wait(WAIT))?;
-        // If another process has removed the row, the pins are gone. The next `ensure_lease` takes a new
-        // ID.
+        // If another process has removed the row, the pins are gone. The next `ensure_lease` takes
+        // a new ID.
         if rows::lease(&tx, &id)?.is_some() {
             rows::put_lease(&mut tx, &id, now.saturating_add(len(LEASE)))?;
             tx.commit()?;

@@ -103,8 +103,8 @@ impl Rows {
                 row.is_written = true;
             }
             PieceLookup::Same(number) if !counts.renews(number) => {}
-            // The row that is written below keeps the piece from a running round, but only as long as
-            // the stream: a lazy value that has the piece too needs no fetch then, and keeps it.
+            // The row that is written below keeps the piece from a running round, but only as long
+            // as the stream: a lazy value that has the piece too needs no fetch then, and keeps it.
             PieceLookup::Same(_) | PieceLookup::Different => {
                 self.put_piece(tx, (kind, digest), bytes, counts)?
             }

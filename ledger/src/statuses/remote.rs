@@ -158,8 +158,8 @@ impl PageRemote {
     /// Detaches the page from its remote: everything counts as only stored here again.
     ///
     /// Fetch everything that is only at the remote before: without a remote, absent pieces are
-    /// missing, also those of commits that are not reachable from a branch or tag. [`Page::collect`] removes
-    /// such commits unless they are being read.
+    /// missing, also those of commits that are not reachable from a branch or tag.
+    /// [`Page::collect`] removes such commits unless they are being read.
     ///
     /// Removes the rows in slices. If the process ends in between, the page is in the state
     /// [`Attaching`](RemoteState::Attaching), and either can be continued.

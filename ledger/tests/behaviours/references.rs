@@ -1,5 +1,5 @@
-//! Rows 53, 59 to 61, 64 and 70: reference rows, and what is collected with them. That row 70 also holds for random
-//! histories is tested in `collection.rs`.
+//! Rows 53, 59 to 61, 64 and 70: reference rows, and what is collected with them. That row 70 also
+//! holds for random histories is tested in `collection.rs`.
 
 use std::collections::BTreeSet;
 use std::io::Write;

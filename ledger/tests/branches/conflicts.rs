@@ -11,8 +11,8 @@ use permazen_ledger::{
 
 use crate::support::page::{assert_clean, noise, write};
 
-/// A copy of the page in a host of its own. No commit says where it was made: what is known to come from another
-/// copy cannot be squashed.
+/// A copy of the page in a host of its own. No commit says where it was made: what is known to come
+/// from another copy cannot be squashed.
 fn copy() -> (MemoryStore, Page) {
     let host = MemoryStore::new();
     let builder =

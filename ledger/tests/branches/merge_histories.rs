@@ -1,11 +1,13 @@
-//! Random histories of several copies of a page, each with several handles that commit at the same time:
-//! what is exchanged is merged, in one direction and then the other, until all copies have one head. Then
-//! it is the same one everywhere, and it has all changes.
+//! Random histories of several copies of a page, each with several handles that commit at the same
+//! time: what is exchanged is merged, in one direction and then the other, until all copies have
+//! one head. Then it is the same one everywhere, and it has all changes.
 //!
-//! A branch stands for a copy: it gets commits of the others as heads, and merges them by itself. Merges
-//! are made again in another repository with the same rows, where they must be the same commits.
+//! A branch stands for a copy: it gets commits of the others as heads, and merges them by itself.
+//! Merges are made again in another repository with the same rows, where they must be the same
+//! commits.
 //!
-//! `PERMAZEN_MERGE_HISTORIES` sets how many histories there are, `PERMAZEN_MERGE_HISTORY` the first one.
+//! `PERMAZEN_MERGE_HISTORIES` sets how many histories there are, `PERMAZEN_MERGE_HISTORY` the first
+//! one.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -222,8 +224,8 @@ impl History {
         self.mail.push((to, self.page.heads(&self.copies[from]).unwrap()));
     }
 
-    /// Something that was sent arrives. Letters overtake each other, and both sides may have gone on
-    /// meanwhile.
+    /// Something that was sent arrives. Letters overtake each other, and both sides may have gone
+    /// on meanwhile.
     fn receive(&mut self) {
         if !self.mail.is_empty() {
             let at = self.below(self.mail.len());

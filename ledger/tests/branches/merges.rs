@@ -150,8 +150,9 @@ fn a_merger_decides_conflicts() {
     assert_eq!(page.head(MAIN).unwrap(), head);
 }
 
-/// Random histories of three branches that merge each other, until all have the same content. Counters
-/// have the sum of all that was added, whatever the way; the same merge in a copy is the same commit.
+/// Random histories of three branches that merge each other, until all have the same content.
+/// Counters have the sum of all that was added, whatever the way; the same merge in a copy is the
+/// same commit.
 fn random_history(seed: u64) {
     let mut random = StdRng::seed_from_u64(seed);
     let host = MemoryStore::new();

@@ -1,5 +1,5 @@
-//! Merges of object databases whose sides have recorded other schemas, and repositories that are taken for object
-//! databases.
+//! Merges of object databases whose sides have recorded other schemas, and repositories that are
+//! taken for object databases.
 
 use std::sync::Arc;
 
@@ -93,7 +93,8 @@ fn two_new_schemas_with_one_number_are_not_mixed() {
     tags(&page, MAIN).write(|tx| tx.create(Tag { name: "red".into() }).map(drop)).unwrap();
     alarms(&page, "phone").write(|tx| tx.create(Alarm { at: 1 }).map(drop)).unwrap();
     assert_refused(&page);
-    // This is what it is refused for: a merge that knows nothing of it loses a schema that objects have.
+    // This is what it is refused for: a merge that knows nothing of it loses a schema that objects
+    // have.
     page.merge(MAIN, &page.head("phone").unwrap(), &mut LastWriterWins).unwrap();
     let db = page.database(MAIN).unwrap();
     let options = permazen_jsck::Options::default();

@@ -1,5 +1,5 @@
-//! Watchers, and the watches of databases on a branch. The numbers are those of the ledger's table of
-//! behaviours.
+//! Watchers, and the watches of databases on a branch. The numbers are those of the ledger's table
+//! of behaviours.
 //!
 //! `PERMAZEN_WATCHES` sets how many random histories are followed.
 

@@ -332,7 +332,8 @@ fn commits_that_are_no_later_than_their_parents_are_damage() {
         tx.commit().unwrap();
         id
     };
-    // The ID of the parent is another one in each run, so it can take some more until there are both.
+    // The ID of the parent is another one in each run, so it can take some more until there are
+    // both.
     let mut ids = Vec::new();
     for salt in 0..=u16::MAX {
         ids.push(forged(salt));

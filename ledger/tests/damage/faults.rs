@@ -62,8 +62,8 @@ fn script(host: impl KvDatabase + 'static, told: &mut Told) -> permazen_ledger::
     Ok(())
 }
 
-/// Everything that was told is there, every commit of the log can be read, and the page works. `false` if there is no
-/// page yet.
+/// Everything that was told is there, every commit of the log can be read, and the page works.
+/// `false` if there is no page yet.
 fn check(host: &MemoryStore, told: &Told, what: &str) -> bool {
     let opened = Repository::open(host.clone());
     let opened = opened.and_then(|found| found.page("a", PageId::ROOT).map(|page| (found, page)));

@@ -1,4 +1,5 @@
-//! What goes wrong: rows that are damaged, sources that lie, hosts that fail, code that panics, and what `verify` finds.
+//! What goes wrong: rows that are damaged, sources that lie, hosts that fail, code that panics, and
+//! what `verify` finds.
 #![allow(clippy::panic, clippy::unwrap_used)]
 
 #[path = "../support/mod.rs"]

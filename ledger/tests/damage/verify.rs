@@ -150,7 +150,8 @@ fn a_row_that_is_gone_is_found() {
     for key in sample.keys() {
         let mut rows = sample.clone();
         rows.remove(key);
-        // That there was a branch, tag or note, and how often a branch was reset, is said nowhere else.
+        // That there was a branch, tag or note, and how often a branch was reset, is said nowhere
+        // else.
         let is_main = place(key).1.starts_with(b"\x20main\0");
         let is_said_once = matches!(place(key), (1, [0x20 | 0x29 | 0x2c | 0x2e, ..])) && !is_main;
         assert_eq!(found(&rows).is_empty(), is_said_once, "{key:02x?}");

@@ -101,8 +101,9 @@ impl Model {
         found
     }
 
-    /// Whether history ends on one side, before what both have in common. That is so if a branch was made
-    /// at a commit that was kept for a tag or a reader, and not what is between it and the others.
+    /// Whether history ends on one side, before what both have in common. That is so if a branch
+    /// was made at a commit that was kept for a tag or a reader, and not what is between it and the
+    /// others.
     fn ends_before_base(&self, one: &CommitId, other: &CommitId) -> bool {
         let mut bases = BTreeSet::from([*one, *other]);
         while bases.len() > 1 {
@@ -134,8 +135,8 @@ impl Model {
         bases
     }
 
-    /// What merges of these heads need: everything down to the latest commit that all heads have, and
-    /// past which no way leads to an earlier one.
+    /// What merges of these heads need: everything down to the latest commit that all heads have,
+    /// and past which no way leads to an earlier one.
     fn for_merges(&self, heads: &BTreeSet<CommitId>) -> BTreeSet<CommitId> {
         let place = |id: &CommitId| (self.commits[id].generation, *id);
         let of_each: Vec<_> = heads.iter().map(|head| self.ancestors(&[*head])).collect();
@@ -287,8 +288,8 @@ impl Model {
         }
     }
 
-    /// The pieces that are left after the other collector has collected: the one with reference rows if the
-    /// page does not keep them.
+    /// The pieces that are left after the other collector has collected: the one with reference
+    /// rows if the page does not keep them.
     fn collected_by_the_other(&self) -> Vec<Vec<u8>> {
         let copy = MemoryStore::new();
         let mut tx = copy.begin(&TxOptions::writing()).unwrap();
@@ -598,7 +599,8 @@ fn a_page_says_why_it_keeps_a_commit() {
     assert_eq!(reasons(&commits[48]), []);
 }
 
-/// After a squash the old commits are kept by nothing, so they are no reason to keep what they were made on.
+/// After a squash the old commits are kept by nothing, so they are no reason to keep what they were
+/// made on.
 #[test]
 fn an_unsynced_commit_that_nothing_leads_to_is_no_reason() {
     let page = Repository::open_or_create(MemoryStore::new()).unwrap();

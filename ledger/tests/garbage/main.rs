@@ -1,4 +1,5 @@
-//! What is kept and what goes: retention, squashes, and the collection of garbage beside others that work.
+//! What is kept and what goes: retention, squashes, and the collection of garbage beside others
+//! that work.
 #![allow(clippy::panic, clippy::print_stdout, clippy::unwrap_used)]
 
 #[path = "../support/mod.rs"]

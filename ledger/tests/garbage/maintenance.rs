@@ -557,8 +557,8 @@ fn a_commit_that_had_a_ref_meanwhile_waits_again_before_it_goes() {
     }
 }
 
-/// Two handles commit on one base, again and again, so each time one of them commits on what is no head.
-/// Meanwhile commits are removed after what is done `before`, if they have to wait.
+/// Two handles commit on one base, again and again, so each time one of them commits on what is no
+/// head. Meanwhile commits are removed after what is done `before`, if they have to wait.
 fn commits_beside_heads(repository: &Repository, before: impl FnOnce(&Page)) {
     let (page, lost) = with_lost_commits(repository);
     let handles = [(); 2].map(|()| page.branching_database(MAIN).unwrap());
@@ -601,8 +601,9 @@ fn commits_beside_heads_do_not_delay_the_removal_of_others_where_it_is_done_at_o
     commits_beside_heads(&builder.open_or_create().unwrap(), |_| ());
 }
 
-/// A process commits on a base that it has read for long. Another one, to which nothing seemed to keep the base,
-/// has decided to remove it and commits after it, and perhaps the first one has found since that it is kept.
+/// A process commits on a base that it has read for long. Another one, to which nothing seemed to
+/// keep the base, has decided to remove it and commits after it, and perhaps the first one has
+/// found since that it is kept.
 fn commit_on_old_base(has_looked: bool, after: usize, retention: Retention) {
     let (host, clock) = (MemoryStore::new(), TestClock::new());
     let (one, two) = (process(&host, &clock), process(&host, &clock));

@@ -1,5 +1,5 @@
-//! Several processes on one repository, each with a handle of its own: what one reads, the others keep,
-//! and a collection survives the end of the process that began it.
+//! Several processes on one repository, each with a handle of its own: what one reads, the others
+//! keep, and a collection survives the end of the process that began it.
 
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -231,8 +231,8 @@ fn a_log_ends_where_history_ends() {
     collect_all(&page, &clock);
 }
 
-/// A process ends in the middle of a collection, in each of its slices. The next one, which is alone, finds at once all
-/// that is garbage.
+/// A process ends in the middle of a collection, in each of its slices. The next one, which is
+/// alone, finds at once all that is garbage.
 #[test]
 fn one_collection_after_a_kill_finds_all() {
     // How many slices a phase has depends on the order of random IDs, so one can be missed.
@@ -501,7 +501,8 @@ fn slices_of_collections_come_between_changes_of_several_processes() {
     }
 }
 
-/// Commits, and collects garbage twice. In between, reference rows are turned on and off if that is wanted.
+/// Commits, and collects garbage twice. In between, reference rows are turned on and off if that is
+/// wanted.
 fn script(
     host: impl KvDatabase + 'static,
     with_references: bool,

@@ -272,7 +272,8 @@ fn what_is_proposed_is_possible_beside_a_remote_too() {
     assert_clean(&page);
 }
 
-/// Commits are sent, and another copy takes them, before the page learns that they are at the remote.
+/// Commits are sent, and another copy takes them, before the page learns that they are at the
+/// remote.
 #[test]
 fn commits_that_were_squashed_while_they_were_sent_are_told() {
     let copy = || {
@@ -377,8 +378,9 @@ struct Seen {
 }
 
 impl Seen {
-    /// For each key, the changes whose value a merge with another branch may have. If only one of both
-    /// branches has changed the key since they had the same value, it is the change of that branch.
+    /// For each key, the changes whose value a merge with another branch may have. If only one of
+    /// both branches has changed the key since they had the same value, it is the change of that
+    /// branch.
     fn merged(&self, other: &Seen) -> BTreeMap<u8, Vec<u64>> {
         let keys: BTreeSet<u8> = self.from.keys().chain(other.from.keys()).copied().collect();
         let of = |key: u8| {
@@ -573,9 +575,9 @@ impl Model {
     }
 }
 
-/// Whatever the history is, a squash leaves the content as it is. The history of its head is the new
-/// commit and the commits that lead to the old one. A merge after it takes each key from the side that
-/// has changed the key.
+/// Whatever the history is, a squash leaves the content as it is. The history of its head is the
+/// new commit and the commits that lead to the old one. A merge after it takes each key from the
+/// side that has changed the key.
 #[test]
 fn random_histories_are_squashed() {
     let (mut squashed, mut refused, mut at_remote) = (0, 0, 0);

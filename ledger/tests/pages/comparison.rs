@@ -114,7 +114,8 @@ fn what_was_committed_is_read_and_changed_again_without_loads() {
         }
         loads.push(host.counter().take().gets);
     }
-    // The cache may choose otherwise now and then. Without these nodes in it, there are 145 each time.
+    // The cache may choose otherwise now and then. Without these nodes in it, there are 145 each
+    // time.
     let few = loads.iter().filter(|loads| **loads <= 15).count();
     assert!(few >= 25, "{loads:?}");
 }

@@ -1,5 +1,6 @@
-//! A branch of a page does what every store must do: in each store, with the pages under prefixes and in databases of
-//! their own, through one handle and through two that know nothing of each other.
+//! A branch of a page does what every store must do: in each store, with the pages under prefixes
+//! and in databases of their own, through one handle and through two that know nothing of each
+//! other.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -31,8 +32,8 @@ fn branching(location: &Location) -> BranchingDatabase {
     page(location).branching_database(MAIN).unwrap()
 }
 
-/// Two handles of a branch, of two repositories as two processes have them. Each transaction begins with the other
-/// one.
+/// Two handles of a branch, of two repositories as two processes have them. Each transaction begins
+/// with the other one.
 struct InTurn {
     handles: [OptimisticDatabase<PageStore>; 2],
     begun: AtomicUsize,
@@ -96,7 +97,8 @@ each_host! {
     branching_separate_on_memory: Memory Separate branching without serializability;
     branching_separate_on_lmdb: Lmdb Separate branching without serializability;
     branching_separate_on_sqlite: Sqlite Separate branching without serializability;
-    // A commit on one of others ends all watches of its handle, because the handle does not know what they wrote.
+    // A commit on one of others ends all watches of its handle, because the handle does not know
+    // what they wrote.
     two_handles_on_memory: Memory Prefixes in_turn without exact_watches;
     two_handles_on_lmdb: Lmdb Prefixes in_turn without exact_watches;
     two_handles_on_sqlite: Sqlite Prefixes in_turn without exact_watches;

@@ -1,8 +1,9 @@
-//! Roots of fixed contents under a fixed secret. They must be the same on every machine and in every
-//! version that knows format 1: equal contents have equal roots, so a changed root breaks sync and
-//! merges between versions.
+//! Roots of fixed contents under a fixed secret. They must be the same on every machine and in
+//! every version that knows format 1: equal contents have equal roots, so a changed root breaks
+//! sync and merges between versions.
 //!
-//! Format 1 is frozen: a test that fails here has found a mistake in the code, and no new roots are written.
+//! Format 1 is frozen: a test that fails here has found a mistake in the code, and no new roots are
+//! written.
 
 use permazen_kv::memory::MemoryStore;
 use permazen_kv::{KvDatabase, KvWrite, TxOptions};

@@ -1,8 +1,8 @@
 //! Random transactions with keys and values of all sizes against a map, and against a page that is
 //! filled at once.
 //!
-//! `PERMAZEN_HISTORIES` sets how many histories there are, `PERMAZEN_CHANGES` how many transactions that change one
-//! thing each.
+//! `PERMAZEN_HISTORIES` sets how many histories there are, `PERMAZEN_CHANGES` how many transactions
+//! that change one thing each.
 
 use permazen_kv::memory::MemoryStore;
 use permazen_kv::testsuite::one_change_each;
@@ -160,7 +160,8 @@ struct Shape {
     lengths: (usize, usize),
 }
 
-/// Few keys and many; values that stay in leaves, that are at the limit, and that have pieces of their own.
+/// Few keys and many; values that stay in leaves, that are at the limit, and that have pieces of
+/// their own.
 const SHAPES: [Shape; 7] = [
     Shape { keys: 1, prefix: 0, lengths: (40, 42) },
     Shape { keys: 3, prefix: 0, lengths: (509, 516) },
@@ -260,8 +261,8 @@ impl Small {
     }
 }
 
-/// Transactions that change one thing each, a great number of them: `PERMAZEN_CHANGES`. Each makes a new path of nodes,
-/// and removes the old one with the next collection.
+/// Transactions that change one thing each, a great number of them: `PERMAZEN_CHANGES`. Each makes
+/// a new path of nodes, and removes the old one with the next collection.
 #[test]
 fn small_transactions_are_as_in_a_map() {
     let count = std::env::var("PERMAZEN_CHANGES").map_or(10_000, |count| count.parse().unwrap());

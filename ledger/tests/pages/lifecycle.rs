@@ -1,4 +1,5 @@
-//! The lifecycle of pages: opened and closed, deleted and evicted, by several processes on one host.
+//! The lifecycle of pages: opened and closed, deleted and evicted, by several processes on one
+//! host.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};

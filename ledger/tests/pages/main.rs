@@ -1,5 +1,5 @@
-//! Pages: what is in them, how it is read and written, as a store and as a database of objects, and their lifecycle in
-//! a repository.
+//! Pages: what is in them, how it is read and written, as a store and as a database of objects, and
+//! their lifecycle in a repository.
 #![allow(clippy::panic, clippy::unwrap_used)]
 
 #[path = "../support/mod.rs"]

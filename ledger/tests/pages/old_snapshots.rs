@@ -1,5 +1,5 @@
-//! A snapshot that is open for long does not make the file of an LMDB host grow, as a transaction of the host
-//! does.
+//! A snapshot that is open for long does not make the file of an LMDB host grow, as a transaction
+//! of the host does.
 
 use permazen_kv::lmdb::LmdbStore;
 use permazen_kv::{Durability, KvDatabase, KvRead, KvWrite, TxOptions};

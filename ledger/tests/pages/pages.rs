@@ -487,7 +487,8 @@ fn commits_have_the_author_and_message_of_their_thread() {
 
 type Hook = Box<dyn FnOnce() + Send>;
 
-/// A host that finds conflicts at commit. After the next transaction that writes has begun, others do something.
+/// A host that finds conflicts at commit. After the next transaction that writes has begun, others
+/// do something.
 struct Overtaken {
     host: Arc<OptimisticDatabase<MemoryStore>>,
     then: Mutex<Option<Hook>>,

@@ -1,4 +1,5 @@
-//! Pages in a host that cannot be written: one that is open for reading only, and one on a full disk.
+//! Pages in a host that cannot be written: one that is open for reading only, and one on a full
+//! disk.
 
 use std::path::Path;
 use std::sync::Arc;

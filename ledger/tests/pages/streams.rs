@@ -326,7 +326,8 @@ fn what_a_dead_process_has_written_goes() {
     let (host, clock, other) = setting();
     let dead = process(host.clone(), &clock);
     let mut unfinished = dead.page.write_value(None).unwrap();
-    // Portions of 1 MiB are stored in the background, one at a time: when the third is sent, two are stored.
+    // Portions of 1 MiB are stored in the background, one at a time: when the third is sent, two
+    // are stored.
     unfinished.write_all(&noise(4_000_000, 9)).unwrap();
     let unattached = write(&dead.page, &noise(100_000, 10), 100_000);
     let attached = write(&dead.page, &noise(100_000, 11), 100_000);
@@ -562,7 +563,8 @@ struct Writer {
 }
 
 impl Writer {
-    /// Stores a part of the value, stores the rest, attaches it, removes the rows that it no longer needs.
+    /// Stores a part of the value, stores the rest, attaches it, removes the rows that it no longer
+    /// needs.
     const STEPS: usize = 4;
 
     fn run(&mut self, steps: usize) {
@@ -1035,8 +1037,8 @@ fn an_error_of_what_is_stored_in_the_background_comes_with_a_later_write() {
         let failing = FaultStore::new(host.clone());
         let Process { repository, page } = process(failing.clone(), &clock);
         let mut writer = page.write_value(None).unwrap();
-        // From there on: while the background still stores, a write asks the host whether it may wait for
-        // that, and such a question has no error of its own.
+        // From there on: while the background still stores, a write asks the host whether it may
+        // wait for that, and such a question has no error of its own.
         failing.faults().fail_from(nth, || KvError::Stale("broken".to_owned()));
         let failed = value.chunks(200_000).find_map(|portion| writer.write_all(portion).err());
         if let Some(error) = failed {

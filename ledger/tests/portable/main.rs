@@ -1,6 +1,6 @@
-//! The same bytes on every machine: the rows of a small repository, written on a machine whose numbers have
-//! their last byte first, are read and checked, and its contents have the same roots when they are written
-//! again.
+//! The same bytes on every machine: the rows of a small repository, written on a machine whose
+//! numbers have their last byte first, are read and checked, and its contents have the same roots
+//! when they are written again.
 //!
 //! It is small enough for Miri, which plays a machine whose numbers have their first byte first:
 //!
@@ -12,8 +12,9 @@
 //!
 //! `CC` is for libraries in C, which the crate's other tests use. They are built and never run.
 //!
-//! Format 1 is frozen: rows that cannot be read any more, or other roots, are a mistake in the code. Only a
-//! row of a kind that the sample does not have is a reason to write it again, with `PERMAZEN_GOLDEN=write`.
+//! Format 1 is frozen: rows that cannot be read any more, or other roots, are a mistake in the
+//! code. Only a row of a kind that the sample does not have is a reason to write it again, with
+//! `PERMAZEN_GOLDEN=write`.
 #![allow(clippy::unwrap_used)]
 
 use std::collections::BTreeMap;

@@ -1,5 +1,6 @@
-//! Processes that commit, write values in parts, collect garbage, turn reference rows on and off, attach the page to a
-//! remote and detach it are killed at random instants, on LMDB and on SQLite. What they acknowledged is there, and `verify` finds nothing.
+//! Processes that commit, write values in parts, collect garbage, turn reference rows on and off,
+//! attach the page to a remote and detach it are killed at random instants, on LMDB and on SQLite.
+//! What they acknowledged is there, and `verify` finds nothing.
 //!
 //! `PERMAZEN_KILLS` sets how often this is tried with each store.
 
@@ -153,8 +154,8 @@ fn work(store: &str, path: &Path) {
     }
 }
 
-/// The role of a process that is killed. The test that starts it sets the variable; without it there is
-/// nothing to do.
+/// The role of a process that is killed. The test that starts it sets the variable; without it
+/// there is nothing to do.
 #[test]
 fn child() {
     if let Some(what) = task() {

@@ -1,9 +1,10 @@
-//! Processes that do everything at once are killed at random instants, on LMDB and SQLite, with the pages under prefixes
-//! and in databases of their own: they change objects on two branches of a page, merge the branches, retire old commits,
-//! collect garbage with and without reference rows, and fill, attach and evict other pages.
+//! Processes that do everything at once are killed at random instants, on LMDB and SQLite, with the
+//! pages under prefixes and in databases of their own: they change objects on two branches of a
+//! page, merge the branches, retire old commits, collect garbage with and without reference rows,
+//! and fill, attach and evict other pages.
 //!
-//! After each kill `verify` finds nothing, the checker finds nothing at the heads, the objects are whole, and all that was
-//! acknowledged is there.
+//! After each kill `verify` finds nothing, the checker finds nothing at the heads, the objects are
+//! whole, and all that was acknowledged is there.
 //!
 //! `PERMAZEN_KILLS` sets how often this is tried with each store.
 
@@ -206,8 +207,8 @@ fn add_people(page: &Page, branch: &'static str) -> Result<()> {
             Err(error) => assert!(error.is_retryable(), "{error}"),
         }
         if turn % 3 == 1 {
-            // While two branches merge older commits of each other, none of their history can go. So this one waits
-            // until the other one has all of it.
+            // While two branches merge older commits of each other, none of their history can go.
+            // So this one waits until the other one has all of it.
             while branch == SIDE && !page.is_ancestor(&page.head(branch)?, &page.head(other)?)? {
                 std::thread::sleep(Duration::from_millis(1));
             }
@@ -246,8 +247,8 @@ fn work(what: &str) {
     }
 }
 
-/// The role of a process that is killed. The test that starts it sets the variable; without it there is
-/// nothing to do.
+/// The role of a process that is killed. The test that starts it sets the variable; without it
+/// there is nothing to do.
 #[test]
 fn child() {
     if let Some(what) = task() {

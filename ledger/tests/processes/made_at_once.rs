@@ -1,4 +1,5 @@
-//! Processes that open a repository at once, which none of them has made before: all get the same one.
+//! Processes that open a repository at once, which none of them has made before: all get the same
+//! one.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -60,8 +61,8 @@ fn processes_that_make_a_repository_at_once_share_it() {
     }
 }
 
-/// Where transactions do not take turns, the second one fails to commit. It opens the repository that
-/// the first one has made.
+/// Where transactions do not take turns, the second one fails to commit. It opens the repository
+/// that the first one has made.
 #[test]
 fn threads_on_an_optimistic_store_share_it() {
     for _ in 0..20 {

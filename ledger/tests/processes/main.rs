@@ -1,4 +1,5 @@
-//! Processes that a test starts of its own program: they work at once, and are killed at random instants.
+//! Processes that a test starts of its own program: they work at once, and are killed at random
+//! instants.
 #![allow(clippy::panic, clippy::print_stdout, clippy::unwrap_used)]
 
 #[path = "../support/mod.rs"]

@@ -1,10 +1,11 @@
-//! Two processes work on one page at once, on LMDB and SQLite, with the pages under prefixes and in databases of their
-//! own. Each has a thread that collects garbage.
+//! Two processes work on one page at once, on LMDB and SQLite, with the pages under prefixes and in
+//! databases of their own. Each has a thread that collects garbage.
 //!
-//! In linear mode, threads append numbers to lists and read lists, and tell what they have read. No number is appended
-//! twice, so the lists in the end show the order of the writes to each key, and each list that was read shows which
-//! writes came before its reader. If these orders contradict each other, or the order in which the transactions ran, no
-//! order of all transactions explains what was read.
+//! In linear mode, threads append numbers to lists and read lists, and tell what they have read. No
+//! number is appended twice, so the lists in the end show the order of the writes to each key, and
+//! each list that was read shows which writes came before its reader. If these orders contradict
+//! each other, or the order in which the transactions ran, no order of all transactions explains
+//! what was read.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -60,7 +61,8 @@ fn lists(read: &dyn KvRead) -> Result<Lists, LedgerError> {
     Ok(lists)
 }
 
-/// Reads some lists, appends the number to one or two of them, and returns what it has read and where it has appended.
+/// Reads some lists, appends the number to one or two of them, and returns what it has read and
+/// where it has appended.
 fn append(page: &Page, random: &mut StdRng, number: u32) -> Result<(Lists, Vec<u8>), LedgerError> {
     let db = page.database(MAIN)?;
     let mut tx = db.begin(&TxOptions::writing())?;
@@ -86,8 +88,8 @@ fn append(page: &Page, random: &mut StdRng, number: u32) -> Result<(Lists, Vec<u
     Ok((read, appended))
 }
 
-/// What a process does in linear mode: each line says the number of the transaction, how much of which lists it has
-/// read, and what was the last of each.
+/// What a process does in linear mode: each line says the number of the transaction, how much of
+/// which lists it has read, and what was the last of each.
 fn append_often(page: &Page, number: u32) {
     let mut random = StdRng::seed_from_u64(u64::from(number));
     for number in (0..TRANSACTIONS).map(|at| number + at) {
@@ -153,7 +155,8 @@ fn work(what: &str) {
     });
 }
 
-/// The role of a process. The test that starts it sets the variable; without it there is nothing to do.
+/// The role of a process. The test that starts it sets the variable; without it there is nothing to
+/// do.
 #[test]
 fn child() {
     if let Some(what) = task() {
@@ -200,7 +203,8 @@ fn process(number: u32) -> u32 {
     number / (THREADS * TRANSACTIONS) % 2
 }
 
-/// An order of all transactions that explains what was read, if there is one: each is an edge to what comes after it.
+/// An order of all transactions that explains what was read, if there is one: each is an edge to
+/// what comes after it.
 fn assert_serializable(rounds: &[Vec<Done>], last: &Lists, when: &str) {
     let mut after: BTreeMap<u32, BTreeSet<u32>> = BTreeMap::new();
     let mut earlier: Vec<u32> = Vec::new();

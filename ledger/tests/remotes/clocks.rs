@@ -38,7 +38,8 @@ fn time(page: &Page, id: &CommitId) -> u64 {
     page.commit(id).unwrap().unwrap().time.to_bits()
 }
 
-/// Brings the commits that lead to one and that are not there; the receiver takes those that are ahead if told to.
+/// Brings the commits that lead to one and that are not there; the receiver takes those that are
+/// ahead if told to.
 fn bring(
     from: &Page,
     to: &Page,
@@ -59,8 +60,8 @@ fn bring(
     Ok(receiver.future_commits().to_vec())
 }
 
-/// A copy with two commits, the second of which was made 400 days ahead; its clock, which is right again; and another
-/// copy with the first one.
+/// A copy with two commits, the second of which was made 400 days ahead; its clock, which is right
+/// again; and another copy with the first one.
 fn ahead() -> (Arc<TestClock>, [Page; 2], [CommitId; 2], [Page; 2]) {
     let of_there = TestClock::at(NOW);
     let there = copy(&of_there);

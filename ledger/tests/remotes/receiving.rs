@@ -350,7 +350,8 @@ fn pieces_that_name_others_again_and_again_are_visited_once() {
         bytes[18..50].copy_from_slice(&root.0);
         bytes
     };
-    // Each node has a thousand times the one below it: a tree with more entries than could be counted.
+    // Each node has a thousand times the one below it: a tree with more entries than could be
+    // counted.
     let here = copy();
     let mut receiver = here.receive();
     let leaf = node(0, &[(b"a", vec![7; 500]), (b"m", vec![7; 500])]);
@@ -660,12 +661,14 @@ fn what_comes_while_a_page_is_being_attached_is_not_known_to_be_at_the_remote() 
     assert_eq!(unsynced, all.map(|commit| commit.unwrap().0).collect());
 }
 
-/// A commit with many pieces comes in many portions. What has come is not gone through again with each of them.
+/// A commit with many pieces comes in many portions. What has come is not gone through again with
+/// each of them.
 #[test]
 fn what_has_come_is_not_read_again_with_each_portion() {
     let entries = 8_000_u32;
     let host = FaultStore::new(MemoryStore::new());
-    // Without a cache, the host is asked for each node of the parent that something is compared with.
+    // Without a cache, the host is asked for each node of the parent that something is compared
+    // with.
     let repository =
         Repository::builder(host.clone()).exclusive().manual_maintenance().cache_bytes(1);
     let repository = repository.open_or_create().unwrap();

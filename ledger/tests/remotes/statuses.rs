@@ -1,5 +1,6 @@
-//! Random histories of a page that is attached to a remote at any instant, by processes that end between two
-//! slices, next to commits, streams, resets and collections. The statuses are those of a naive model.
+//! Random histories of a page that is attached to a remote at any instant, by processes that end
+//! between two slices, next to commits, streams, resets and collections. The statuses are those of
+//! a naive model.
 //!
 //! `PERMAZEN_STATUSES` sets how many histories there are, `PERMAZEN_STATUS` the first one.
 

@@ -1,4 +1,5 @@
-//! A process that is stopped for hours while it takes what comes from elsewhere. Others take it for dead meanwhile.
+//! A process that is stopped for hours while it takes what comes from elsewhere. Others take it for
+//! dead meanwhile.
 
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime};

@@ -49,8 +49,8 @@ fn index_pieces(page: &Page) -> usize {
 }
 
 /// A page, and its snapshot with a lazy value that is not here. `other` makes another value of that
-/// one, whose pieces are here without a commit. A collection sweeps, and has not come to these pieces
-/// yet.
+/// one, whose pieces are here without a commit. A collection sweeps, and has not come to these
+/// pieces yet.
 fn sweeping(
     host: &Arc<Hooked>,
     other: impl FnOnce(&[u8]) -> Vec<u8>,
@@ -82,8 +82,8 @@ fn phase(host: &Hooked) -> u8 {
     host.store.snapshot().get(&[0x10, 1, 0x32]).unwrap().unwrap()[47]
 }
 
-/// Does something with a value of which index pieces and chunks are here that no commit reaches, and
-/// that a collection removes before this transaction. `false` if there are fewer transactions.
+/// Does something with a value of which index pieces and chunks are here that no commit reaches,
+/// and that a collection removes before this transaction. `false` if there are fewer transactions.
 fn beside_a_sweep(number: usize, run: fn(&PageSnapshot, &[u8])) -> bool {
     let host = Arc::new(Hooked::default());
     let (here, snapshot, value) = sweeping(&host, longer);

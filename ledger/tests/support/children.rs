@@ -1,4 +1,5 @@
-//! Processes that a test starts of itself: each is killed, or ends by itself. None may panic, on any of its threads.
+//! Processes that a test starts of itself: each is killed, or ends by itself. None may panic, on
+//! any of its threads.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read, Seek};
@@ -22,8 +23,8 @@ pub(crate) struct Worker {
 }
 
 impl Worker {
-    /// Starts a process that runs this test, whose path begins with the name of the program, as `module_path!` has
-    /// it. There `task` gives what it shall do.
+    /// Starts a process that runs this test, whose path begins with the name of the program, as
+    /// `module_path!` has it. There `task` gives what it shall do.
     pub(crate) fn start(test: &str, task: &str) -> Self {
         let (_, test) = test.split_once("::").unwrap();
         let errors = tempfile::tempfile().unwrap();

@@ -1,5 +1,5 @@
-//! Where the repositories of tests lie: in memory, in LMDB or in SQLite, with the pages under prefixes or in databases of
-//! their own.
+//! Where the repositories of tests lie: in memory, in LMDB or in SQLite, with the pages under
+//! prefixes or in databases of their own.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

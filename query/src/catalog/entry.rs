@@ -101,8 +101,8 @@ pub(crate) fn kind_of(field: &ResolvedField) -> IndexKind {
 pub struct FieldEntry {
     /// The name.
     pub name: Arc<str>,
-    /// The field in each schema in which the type has one of this name, by ascending schema index. They
-    /// can have different storage IDs, kinds and encodings.
+    /// The field in each schema in which the type has one of this name, by ascending schema index.
+    /// They can have different storage IDs, kinds and encodings.
     pub versions: Vec<(SchemaIndex, Arc<ResolvedField>)>,
 }
 
@@ -118,7 +118,8 @@ pub struct IndexEntry {
     pub kind: IndexKind,
     /// The indexed fields; one unless it is composite.
     pub fields: Vec<Arc<ResolvedField>>,
-    /// The schemas in which the type has the index, ascending. Objects in other schemas are not in it.
+    /// The schemas in which the type has the index, ascending. Objects in other schemas are not in
+    /// it.
     pub schemas: Vec<SchemaIndex>,
 }
 

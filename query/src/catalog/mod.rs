@@ -1,7 +1,7 @@
 //! What is recorded, by name: object types, their fields and indexes, over all schemas.
 //!
-//! A type can have another field of the same name in another schema. So a name stands for a field in
-//! each of several schemas.
+//! A type can have another field of the same name in another schema. So a name stands for a field
+//! in each of several schemas.
 
 mod entry;
 

@@ -9,8 +9,8 @@ use permazen::object::Result;
 
 use crate::text::{escaped, json_string};
 
-/// How many objects of each type a transaction has changed so far. It displays as a line: `Person: 2
-/// created, 1 changed; Pet: 1 deleted`.
+/// How many objects of each type a transaction has changed so far. It displays as a line: `Person:
+/// 2 created, 1 changed; Pet: 1 deleted`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ChangeCounts {
@@ -80,8 +80,8 @@ impl ChangeCounts {
         self.types.is_empty() && self.pairs == 0
     }
 
-    /// The counts as JSON: an object with `types`, which has an object with the counts that are not 0
-    /// for each name of a type, and `pairs`.
+    /// The counts as JSON: an object with `types`, which has an object with the counts that are not
+    /// 0 for each name of a type, and `pairs`.
     pub fn json(&self) -> String {
         let of = |(name, counts): (&Arc<str>, &TypeChanges)| {
             let named = counts.named();

@@ -83,8 +83,8 @@ pub enum Changed {
         /// The value that it has.
         new: Cell,
     },
-    /// A pair that is neither content of an object nor an index entry: a recorded schema, the user's own
-    /// meta-data, or damage.
+    /// A pair that is neither content of an object nor an index entry: a recorded schema, the
+    /// user's own meta-data, or damage.
     Pair {
         /// The key.
         key: Box<[u8]>,

@@ -64,7 +64,8 @@ fn from_to(f: &mut fmt::Formatter<'_>, old: &str, new: &str) -> fmt::Result {
 }
 
 impl ChangeRow {
-    /// The change as JSON: an object with `change`, and with `id` and `type` if it is about an object.
+    /// The change as JSON: an object with `change`, and with `id` and `type` if it is about an
+    /// object.
     ///
     /// | `change` | also has |
     /// |---|---|

@@ -11,10 +11,11 @@ use permazen::schema::ResolvedField;
 use super::row::{ChangeRow, Changed};
 use crate::rows::Cell;
 
-/// What a transaction has changed so far, row by row, in the order of the keys. The rows of an object
-/// follow each other.
+/// What a transaction has changed so far, row by row, in the order of the keys. The rows of an
+/// object follow each other.
 ///
-/// If an object was moved to another schema, a value that is written in the same way there is not shown.
+/// If an object was moved to another schema, a value that is written in the same way there is not
+/// shown.
 ///
 /// ```
 /// use permazen::kv::memory::MemoryStore;

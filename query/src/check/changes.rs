@@ -51,8 +51,8 @@ pub(crate) struct CheckedAssignment {
     pub(crate) span: Span,
     /// The name of the field.
     pub(crate) field: Arc<str>,
-    /// The change for objects of each type in each schema, by ascending type and schema index. At least
-    /// one can take it. An object without an entry has no field of that name.
+    /// The change for objects of each type in each schema, by ascending type and schema index. At
+    /// least one can take it. An object without an entry has no field of that name.
     pub(crate) versions: Vec<((StorageId, SchemaIndex), Result<FieldChange, Mistake>)>,
 }
 

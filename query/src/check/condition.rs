@@ -85,7 +85,8 @@ impl Matcher {
         }
     }
 
-    /// The same for decimal numbers in all their scales. `null` is how null is stored, which has none.
+    /// The same for decimal numbers in all their scales. `null` is how null is stored, which has
+    /// none.
     fn in_all_scales(self, null: Option<&[u8]>) -> Matcher {
         let shortest = |bound: Bound<Vec<u8>>| bound.map(|number| decimal::shortest(&number));
         Matcher::Decimal(Box::new(match self {
@@ -107,8 +108,8 @@ impl Matcher {
         }))
     }
 
-    /// Bounds that have all values that match, if they are next to each other. For values that need not
-    /// be compared again, `None` comes first; otherwise the bounds as they are shown.
+    /// Bounds that have all values that match, if they are next to each other. For values that need
+    /// not be compared again, `None` comes first; otherwise the bounds as they are shown.
     pub(crate) fn bounds(&self) -> Option<(Option<Bounds>, Bounds)> {
         match self {
             Matcher::Within(lower, upper) => Some((None, (lower.clone(), upper.clone()))),
@@ -228,8 +229,8 @@ impl Checker<'_> {
         }
     }
 
-    /// The matcher for each kind of values. At least one kind must have one. The others have what `otherwise`
-    /// says.
+    /// The matcher for each kind of values. At least one kind must have one. The others have what
+    /// `otherwise` says.
     fn each_kind(
         &self,
         path: &CheckedPath,

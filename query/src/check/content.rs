@@ -56,7 +56,8 @@ impl Checker<'_> {
         })
     }
 
-    /// A value of a field or sub-field of a simple kind. A reference must be to a type that is allowed.
+    /// A value of a field or sub-field of a simple kind. A reference must be to a type that is
+    /// allowed.
     fn element(&self, field: &ResolvedField, literal: &Literal) -> Result<Vec<u8>> {
         let given = &*self.given(literal)?;
         let bytes =

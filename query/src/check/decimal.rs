@@ -1,6 +1,7 @@
 //! Decimal numbers by their value. The order of their encoding is that of the values, and of equal
-//! values that of their scales (docs/src/encodings.md): 1, 1.0, 1.00, 1.01. So all forms of a number are
-//! next to each other, but no bytes stand just after the last one: there can always be another zero.
+//! values that of their scales (docs/src/encodings.md): 1, 1.0, 1.00, 1.01. So all forms of a
+//! number are next to each other, but no bytes stand just after the last one: there can always be
+//! another zero.
 
 use std::ops::Bound;
 
@@ -13,8 +14,8 @@ const POSITIVE: u8 = 3;
 /// The encoded number 0.
 pub(super) const NOTHING: [u8; 2] = [ZERO, 0];
 
-/// The form of an encoded number without zeros at its end, in which equal numbers have equal bytes and the
-/// order is that of the values. Bytes that are no number are left as they are.
+/// The form of an encoded number without zeros at its end, in which equal numbers have equal bytes
+/// and the order is that of the values. Bytes that are no number are left as they are.
 pub(super) fn shortest(number: &[u8]) -> Vec<u8> {
     match number.first() {
         Some(&ZERO) => NOTHING.to_vec(),
@@ -34,8 +35,8 @@ pub(super) fn shortest(number: &[u8]) -> Vec<u8> {
     }
 }
 
-/// A range of encoded numbers that has all those whose shortest form is within these bounds, which are
-/// shortest forms themselves. It may have others next to its ends.
+/// A range of encoded numbers that has all those whose shortest form is within these bounds, which
+/// are shortest forms themselves. It may have others next to its ends.
 pub(super) fn around(
     lower: &Bound<Vec<u8>>,
     upper: &Bound<Vec<u8>>,
@@ -67,8 +68,8 @@ fn past(number: &[u8], digit: u8) -> Option<Vec<u8>> {
     Some(packed(head, &digits))
 }
 
-/// The sign and exponent of an encoded number that is not 0, and its digits as half bytes, without zeros at
-/// their end.
+/// The sign and exponent of an encoded number that is not 0, and its digits as half bytes, without
+/// zeros at their end.
 fn digits(number: &[u8]) -> Option<(&[u8], Vec<u8>)> {
     let (&sign, rest) = number.split_first()?;
     let exponent = long::len_from_first(*rest.first()?).ok()?;

@@ -99,8 +99,8 @@ pub(crate) struct CheckedIndex {
     pub(crate) kind: IndexKind,
     /// The names and encodings of the indexed values.
     pub(crate) values: Vec<(Arc<str>, Arc<dyn Encoding>)>,
-    /// For values of maps, the different encodings of the keys of those maps, with the types and schemas
-    /// of the objects.
+    /// For values of maps, the different encodings of the keys of those maps, with the types and
+    /// schemas of the objects.
     pub(crate) map_keys: Vec<(Arc<dyn Encoding>, Vec<super::versions::Version>)>,
     /// What the first values must be.
     pub(crate) bounds: Vec<Matcher>,
@@ -199,8 +199,8 @@ fn map_key(field: &ResolvedField, values: StorageId) -> Option<&Arc<dyn Encoding
     field.sub_field("key")?.simple().map(|simple| &simple.encoding)
 }
 
-/// The value that makes entries of an index indivisible: its end cannot be found. Only the object ID may
-/// follow a value of an encoding that is not registered.
+/// The value that makes entries of an index indivisible: its end cannot be found. Only the object
+/// ID may follow a value of an encoding that is not registered.
 fn indivisible(
     values: &[(Arc<str>, Arc<dyn Encoding>)],
     kind: IndexKind,

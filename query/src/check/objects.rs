@@ -218,8 +218,8 @@ impl Checker<'_> {
         Ok(CheckedStep { text, types: vec![entry.storage_id], way: Way::Back(indexes) })
     }
 
-    /// A reference field of each of these types that has it. `part` is the part of a collection; for a set
-    /// or list, it can be left out.
+    /// A reference field of each of these types that has it. `part` is the part of a collection;
+    /// for a set or list, it can be left out.
     fn references(
         &self,
         entries: &[&TypeEntry],

@@ -16,14 +16,14 @@ use crate::syntax::Special;
 
 /// What a condition, order or column reads, beginning at an object.
 ///
-/// It has any number of values, each of one of its `kinds`. It has none if a field on the way is not
-/// there, or a reference leads to no object.
+/// It has any number of values, each of one of its `kinds`. It has none if a field on the way is
+/// not there, or a reference leads to no object.
 #[derive(Debug, Clone)]
 pub(crate) struct CheckedPath {
     /// As it is written.
     pub(crate) text: String,
-    /// The fields to read, one after the other. The values of each but the last are references, which
-    /// are followed. Without any, there is something special.
+    /// The fields to read, one after the other. The values of each but the last are references,
+    /// which are followed. Without any, there is something special.
     pub(crate) hops: Vec<Versions<Access>>,
     /// What is read of the object at the end, if it is no field.
     pub(crate) special: Option<Special>,
@@ -31,7 +31,8 @@ pub(crate) struct CheckedPath {
     pub(crate) kinds: Vec<ValueKind>,
     /// Whether there can be several values.
     pub(crate) many: bool,
-    /// How the first field is read, if that is the same in all versions of all types at the beginning.
+    /// How the first field is read, if that is the same in all versions of all types at the
+    /// beginning.
     pub(crate) always: Option<Access>,
 }
 
@@ -44,8 +45,8 @@ pub(crate) struct Access {
     pub(crate) stored: bool,
     /// What of it is read.
     pub(crate) read: Read,
-    /// The kind of its values, as a position in [`CheckedPath::kinds`]. Has no meaning for a field that
-    /// is followed, and for a whole collection.
+    /// The kind of its values, as a position in [`CheckedPath::kinds`]. Has no meaning for a field
+    /// that is followed, and for a whole collection.
     pub(crate) kind: usize,
 }
 
@@ -110,8 +111,8 @@ pub(crate) struct ValueKind {
     pub(crate) what: What,
     /// For references, the storage IDs of the types to which they can refer; `None` for all.
     pub(crate) allowed: Option<BTreeSet<StorageId>>,
-    /// The position of the first kind with whose values these compare. Values of different families are
-    /// sorted by family.
+    /// The position of the first kind with whose values these compare. Values of different families
+    /// are sorted by family.
     pub(crate) family: u32,
 }
 

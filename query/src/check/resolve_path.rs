@@ -38,8 +38,8 @@ impl Pending {
         Pending { versions: versions.collect(), span, text }
     }
 
-    /// How the field is read in each version where it can be. `bare` says how a collection is read of
-    /// which no part is named.
+    /// How the field is read in each version where it can be. `bare` says how a collection is read
+    /// of which no part is named.
     fn read(&self, bare: impl Fn(&ResolvedField) -> Option<Read>) -> Versions<Access> {
         let access = |(at, read): &(FieldAt, Option<Read>)| {
             let read = match (&at.field.kind, read) {
@@ -69,7 +69,8 @@ impl Pending {
         self.part(|field, _| read(field))
     }
 
-    /// Reads a part of the field in the versions where there is one. Returns `false` if there is none.
+    /// Reads a part of the field in the versions where there is one. Returns `false` if there is
+    /// none.
     fn part(&mut self, read: impl Fn(&ResolvedField, Version) -> Option<Read>) -> bool {
         let part = |version, (at, before): &(FieldAt, Option<Read>)| match before {
             None => read(&at.field, version),

@@ -23,8 +23,8 @@ pub(super) enum ValuePosition {
 }
 
 impl ValuePosition {
-    /// Where the values begin that are greater than this, or also equal if `with` is set. `None` if there are
-    /// none.
+    /// Where the values begin that are greater than this, or also equal if `with` is set. `None` if
+    /// there are none.
     pub(super) fn lower(self, with: bool) -> Option<Bound<Vec<u8>>> {
         match self {
             ValuePosition::At(value) if !with => Some(Bound::Excluded(value)),
@@ -35,8 +35,8 @@ impl ValuePosition {
         }
     }
 
-    /// Where the values end that are less than this, or also equal if `with` is set. `end` is where all values
-    /// end that are not null. `None` if there are none.
+    /// Where the values end that are less than this, or also equal if `with` is set. `end` is where
+    /// all values end that are not null. `None` if there are none.
     pub(super) fn upper(self, with: bool, end: Bound<Vec<u8>>) -> Option<Bound<Vec<u8>>> {
         match self {
             ValuePosition::At(value) if with => Some(Bound::Included(value)),
@@ -48,7 +48,8 @@ impl ValuePosition {
     }
 }
 
-/// The position of a number, as written, among the values of a type of numbers. `None` if it is another type.
+/// The position of a number, as written, among the values of a type of numbers. `None` if it is
+/// another type.
 pub(super) fn value_position(number: &str, encoding: &dyn Encoding) -> Option<ValuePosition> {
     match encoding.kind() {
         EncodingKind::NullSafe(inner) => value_position(number, &**inner),
@@ -99,8 +100,8 @@ fn among_whole(number: &str, encoding: &dyn Encoding) -> ValuePosition {
 /// Whole numbers of more digits than this are greater than any value.
 const MOST_DIGITS: i64 = 1 << 20;
 
-/// The digits before the point of a number, without exponent and sign, and whether anything but zeros comes
-/// after it. `None` if they are too many.
+/// The digits before the point of a number, without exponent and sign, and whether anything but
+/// zeros comes after it. `None` if they are too many.
 fn without_fraction(number: &str) -> Option<(String, bool)> {
     let number = number.trim_start_matches('-');
     let (mantissa, exponent) = number.split_once(['e', 'E']).unwrap_or((number, "0"));

@@ -17,8 +17,8 @@ pub(super) fn negative_integer(a: &BigInteger) -> Option<BigInteger> {
     negated(&a.to_string()).parse().ok()
 }
 
-/// The sum of two decimal numbers, with the larger scale of the two. `None` if the scales differ too
-/// much.
+/// The sum of two decimal numbers, with the larger scale of the two. `None` if the scales differ
+/// too much.
 pub(super) fn decimals(a: &BigDecimal, b: &BigDecimal) -> Option<BigDecimal> {
     let scale = a.scale().max(b.scale());
     let at_scale = |number: &BigDecimal| {

@@ -18,11 +18,11 @@ pub struct Edited {
     pub deleted: u64,
     /// How many other objects were deleted with them.
     pub deleted_with: u64,
-    /// How many references became null because their target was deleted. Those of one object that are in
-    /// the same field and have the same target count once.
+    /// How many references became null because their target was deleted. Those of one object that
+    /// are in the same field and have the same target count once.
     pub nullified: u64,
-    /// How many references were removed from collections because their target was deleted, counted in
-    /// the same way.
+    /// How many references were removed from collections because their target was deleted, counted
+    /// in the same way.
     pub removed: u64,
     /// How many objects were moved to another schema.
     pub moved: u64,
@@ -32,7 +32,8 @@ pub struct Edited {
     pub losses: Vec<String>,
     /// Whether it was stopped ([`Limits::stop`](crate::Limits::stop)). Nothing was changed then.
     pub stopped: bool,
-    /// If all objects of a type were read for lack of an index: why, as a sentence without a full stop.
+    /// If all objects of a type were read for lack of an index: why, as a sentence without a full
+    /// stop.
     pub scanned_without_index: Option<String>,
 }
 

@@ -61,14 +61,16 @@ pub(super) fn migrate(
     Ok(edited)
 }
 
-/// A run that moves the objects of a `migrate` statement in batches, each in a transaction of its own.
-/// The objects are found in `tx`; if they are all of one type, those that are created meanwhile are
-/// moved too.
+/// A run that moves the objects of a `migrate` statement in batches, each in a transaction of its
+/// own. The objects are found in `tx`; if they are all of one type, those that are created
+/// meanwhile are moved too.
 ///
-/// Unlike with [`edit`](crate::edit()), objects that would lose something stay where they are, unless the
-/// statement says `lossy`, and the others are moved. A run that was stopped is continued by running the same statement again.
+/// Unlike with [`edit`](crate::edit()), objects that would lose something stay where they are,
+/// unless the statement says `lossy`, and the others are moved. A run that was stopped is continued
+/// by running the same statement again.
 ///
-/// Cost: that of finding the objects, and 8 bytes of memory for each, unless they are all of one type.
+/// Cost: that of finding the objects, and 8 bytes of memory for each, unless they are all of one
+/// type.
 ///
 /// # Errors
 /// The errors of [`matches`](crate::matches()); [`QueryError::WrongKind`] if the statement is not

@@ -1,9 +1,9 @@
 //! Running statements that change objects.
 //!
-//! `statement.rs` runs a statement as one step that is undone if it fails. The other files make one kind
-//! of change each: `create.rs`, `set.rs` (with `content.rs` for whole collections, `number.rs` and
-//! `big_number.rs` for `+=` and `-=`), `delete.rs` and `migrate.rs`. `preview.rs` says what a deletion
-//! would do, and `preview_text.rs` writes that.
+//! `statement.rs` runs a statement as one step that is undone if it fails. The other files make one
+//! kind of change each: `create.rs`, `set.rs` (with `content.rs` for whole collections, `number.rs`
+//! and `big_number.rs` for `+=` and `-=`), `delete.rs` and `migrate.rs`. `preview.rs` says what a
+//! deletion would do, and `preview_text.rs` writes that.
 
 mod big_number;
 mod content;

@@ -6,8 +6,8 @@ use permazen::schema::ResolvedType;
 
 use crate::error::QueryError;
 
-/// The IDs of the objects that the statements of a transaction create. They are drawn once: if the same
-/// statements are run again, on newer data, their objects get the same IDs.
+/// The IDs of the objects that the statements of a transaction create. They are drawn once: if the
+/// same statements are run again, on newer data, their objects get the same IDs.
 ///
 /// ```
 /// use permazen_query::NewIds;
@@ -48,7 +48,8 @@ impl NewIds {
         self.used
     }
 
-    /// An ID for an object of this type: the next one that was drawn, if it is of this type and free.
+    /// An ID for an object of this type: the next one that was drawn, if it is of this type and
+    /// free.
     pub(super) fn next(
         &mut self,
         tx: &Transaction,

@@ -26,9 +26,9 @@ pub struct Preview {
     pub nullified: Listed<PreviewReference>,
     /// The references that would be removed from collections.
     pub removed: Listed<PreviewReference>,
-    /// The references of objects that would stay, and that forbid the deletion of their target. If there
-    /// are any, the statement fails, and deletes nothing; the rest of the preview is then what would
-    /// happen if they did not forbid it.
+    /// The references of objects that would stay, and that forbid the deletion of their target. If
+    /// there are any, the statement fails, and deletes nothing; the rest of the preview is then
+    /// what would happen if they did not forbid it.
     pub refused: Listed<PreviewReference>,
     /// Whether it was stopped ([`Limits::stop`]). Then there is nothing in it.
     pub stopped: bool,
@@ -56,13 +56,13 @@ pub struct PreviewReference {
     pub target: PreviewObject,
 }
 
-/// What a `delete` would do: which objects would go with those that match, which references would become
-/// null or be removed, and which forbid it. `None` if the statement is neither `delete` nor
+/// What a `delete` would do: which objects would go with those that match, which references would
+/// become null or be removed, and which forbid it. `None` if the statement is neither `delete` nor
 /// `explain delete`.
 ///
-/// The objects are deleted in a snapshot, which is dropped then. If the store has no snapshots (LMDB and
-/// SQLite, in transactions that write), they are deleted in the transaction, and all is undone. So
-/// nothing is changed, and it costs about as much as the deletion.
+/// The objects are deleted in a snapshot, which is dropped then. If the store has no snapshots
+/// (LMDB and SQLite, in transactions that write), they are deleted in the transaction, and all is
+/// undone. So nothing is changed, and it costs about as much as the deletion.
 ///
 /// # Errors
 /// The errors of [`edit`](crate::edit()), except that a deletion that is refused is no error.

@@ -12,23 +12,23 @@ use crate::limits::Limits;
 use crate::plan::check_schemas;
 use crate::run::each_match;
 
-/// Runs a statement that changes objects: `create`, `set`, `delete`, `migrate`. The objects are found
-/// before the first change. If the statement fails or is stopped, nothing is changed, and the transaction
-/// can be used further.
+/// Runs a statement that changes objects: `create`, `set`, `delete`, `migrate`. The objects are
+/// found before the first change. If the statement fails or is stopped, nothing is changed, and the
+/// transaction can be used further.
 ///
-/// Objects stay in the schema in which they are, except with `migrate`. If an object does not take a
-/// change there, the statement fails.
+/// Objects stay in the schema in which they are, except with `migrate`. If an object does not take
+/// a change there, the statement fails.
 ///
-/// The objects of one `delete` can be deleted in any order, so they do not forbid each other's deletion
-/// unless they do so in a circle.
+/// The objects of one `delete` can be deleted in any order, so they do not forbid each other's
+/// deletion unless they do so in a circle.
 ///
-/// Cost: that of finding the objects, 8 bytes of memory for each, and that of each change, with what
-/// [`Transaction::atomic`] needs to undo it.
+/// Cost: that of finding the objects, 8 bytes of memory for each, and that of each change, with
+/// what [`Transaction::atomic`] needs to undo it.
 ///
 /// # Errors
-/// [`QueryError::NotTaken`] if an object does not take a change; [`QueryError::Object`] if an operation
-/// is refused or the store fails; [`QueryError::SchemasChanged`]; [`QueryError::Temporary`];
-/// [`QueryError::WrongKind`] if the statement changes nothing.
+/// [`QueryError::NotTaken`] if an object does not take a change; [`QueryError::Object`] if an
+/// operation is refused or the store fails; [`QueryError::SchemasChanged`];
+/// [`QueryError::Temporary`]; [`QueryError::WrongKind`] if the statement changes nothing.
 ///
 /// ```
 /// use permazen::kv::memory::MemoryStore;

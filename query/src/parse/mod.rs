@@ -43,8 +43,8 @@ pub fn parse(source: &str) -> Result<Statement> {
     parsed().map_err(|mistake: Mistake| mistake.or_meant(source))
 }
 
-/// The statements that `source` consists of, with `;` between them and comments from `--` to the end
-/// of a line.
+/// The statements that `source` consists of, with `;` between them and comments from `--` to the
+/// end of a line.
 ///
 /// # Errors
 /// The errors of [`parse`], but there may be any number of statements.
@@ -63,8 +63,8 @@ pub fn parse_script(source: &str) -> Result<Vec<Statement>> {
     }
 }
 
-/// The first of the statements that `source` consists of, and where it ends: at the `;` after it, or
-/// at the end of the text. What comes after it is not read, and may be no statement.
+/// The first of the statements that `source` consists of, and where it ends: at the `;` after it,
+/// or at the end of the text. What comes after it is not read, and may be no statement.
 ///
 /// ```
 /// let source = "find Person; not a statement";

@@ -212,8 +212,8 @@ struct Told<'c> {
     /// The position of the condition.
     at: usize,
     matcher: &'c Matcher,
-    /// Whether the objects of all such entries meet the condition. Otherwise the value may be at another
-    /// key or position than the one that is meant.
+    /// Whether the objects of all such entries meet the condition. Otherwise the value may be at
+    /// another key or position than the one that is meant.
     exact: bool,
 }
 

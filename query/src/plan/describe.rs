@@ -93,7 +93,8 @@ impl Node {
     }
 }
 
-/// The plan of a statement with a query. `columns` is what it reads of each object; all if it is `None`.
+/// The plan of a statement with a query. `columns` is what it reads of each object; all if it is
+/// `None`.
 pub(super) fn statement(text: &str, plan: &QueryPlan, columns: Option<&[&CheckedPath]>) -> Node {
     let mut node = Node::new("statement", text);
     node.parts = query_parts(plan, columns);
@@ -176,7 +177,8 @@ fn all_reads(
     reads
 }
 
-/// What is read of each object that the source gives. If an index has several parts, what is read most.
+/// What is read of each object that the source gives. If an index has several parts, what is read
+/// most.
 fn reads_at_first(plan: &QueryPlan, paths: Option<&[&CheckedPath]>, as_given: bool) -> Reads {
     let filter = plan.filter.as_ref();
     match &plan.source {

@@ -4,7 +4,8 @@ use permazen::__internal::schema::ResolvedKind;
 
 use crate::check::{Access, CheckedCondition, Read, Test, Version};
 
-/// Whether all objects of a version meet a condition, or none does. `None` if that depends on the object.
+/// Whether all objects of a version meet a condition, or none does. `None` if that depends on the
+/// object.
 pub(super) fn known(condition: &CheckedCondition, version: Version) -> Option<bool> {
     match condition {
         CheckedCondition::And(parts) => {

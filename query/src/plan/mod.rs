@@ -41,14 +41,14 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// The plan as JSON: an object with `what`, and `parts` that are such objects. What else an object
-    /// has is described in the guide (docs/src/query-language.md#explain).
+    /// The plan as JSON: an object with `what`, and `parts` that are such objects. What else an
+    /// object has is described in the guide (docs/src/query-language.md#explain).
     pub fn json(&self) -> String {
         self.root.json()
     }
 
-    /// If all objects of a type are read for lack of an index: why, as a sentence without a full stop. What
-    /// [`Ran`](crate::Ran) says when the statement has run.
+    /// If all objects of a type are read for lack of an index: why, as a sentence without a full
+    /// stop. What [`Ran`](crate::Ran) says when the statement has run.
     pub fn scanned_without_index(&self) -> Option<&str> {
         self.scanned_without_index.as_deref()
     }
@@ -60,8 +60,8 @@ impl fmt::Display for Plan {
     }
 }
 
-/// How a statement would be run. For `explain`, the plan of the explained statement. Cost: at most one
-/// seek for each schema that has a type of the query.
+/// How a statement would be run. For `explain`, the plan of the explained statement. Cost: at most
+/// one seek for each schema that has a type of the query.
 ///
 /// # Errors
 /// [`QueryError::Object`] if the store fails; [`QueryError::SchemasChanged`].
@@ -121,8 +121,8 @@ pub(crate) fn query_plan(
     Chooser { catalog: &checked.catalog, occupied: &occupied }.query(query)
 }
 
-/// Sees whether the index that a statement wants to use can be used. Reads nothing: an index may still
-/// lack the objects of some schemas.
+/// Sees whether the index that a statement wants to use can be used. Reads nothing: an index may
+/// still lack the objects of some schemas.
 ///
 /// # Errors
 /// If it cannot.

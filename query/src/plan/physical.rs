@@ -31,8 +31,8 @@ pub(crate) struct QueryPlan {
 }
 
 impl QueryPlan {
-    /// Why all objects of types are read that have no index for what is wanted: here, and in the sets of which
-    /// this one consists. A sentence without a full stop.
+    /// Why all objects of types are read that have no index for what is wanted: here, and in the
+    /// sets of which this one consists. A sentence without a full stop.
     pub(crate) fn scanned_without_index(&self) -> Option<String> {
         let mut reasons = BTreeSet::new();
         self.add_reasons(&mut reasons);
@@ -144,7 +144,8 @@ pub(crate) struct EntryShape {
     pub(crate) values: Vec<Arc<dyn Encoding>>,
     /// The storage IDs of the indexed fields, if these are simple fields.
     pub(crate) fields: Vec<StorageId>,
-    /// Whether only the object ID follows the last value, and the value's end cannot be found otherwise.
+    /// Whether only the object ID follows the last value, and the value's end cannot be found
+    /// otherwise.
     pub(crate) opaque_end: bool,
 }
 

@@ -67,8 +67,8 @@ impl Reads {
     }
 }
 
-/// What is read of an object for a condition and some paths. `covered` are simple fields whose values are
-/// known.
+/// What is read of an object for a condition and some paths. `covered` are simple fields whose
+/// values are known.
 pub(crate) fn reads<'p>(
     condition: Option<&CheckedCondition>,
     paths: impl IntoIterator<Item = &'p CheckedPath>,

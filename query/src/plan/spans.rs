@@ -35,7 +35,8 @@ fn less(one: Bound<Vec<u8>>, other: Bound<Vec<u8>>) -> Bound<Vec<u8>> {
     if rank(&one) <= rank(&other) { one } else { other }
 }
 
-/// The keys that begin with a prefix and continue with a value of the range; `None` if there are none.
+/// The keys that begin with a prefix and continue with a value of the range; `None` if there are
+/// none.
 pub(super) fn span(prefix: &[u8], range: &Range) -> Option<Span> {
     let with = |value: &[u8]| [prefix, value].concat();
     let min = match &range.0 {
@@ -109,8 +110,8 @@ pub(super) fn shown_values(matcher: &Matcher, encoding: &dyn Encoding) -> String
     }
 }
 
-/// The keys that `index` reads, if there can be any, and the columns that must be compared with their
-/// bounds.
+/// The keys that `index` reads, if there can be any, and the columns that must be compared with
+/// their bounds.
 pub(crate) fn index_span<'i>(
     index: &'i CheckedIndex,
     shape: &EntryShape,

@@ -28,8 +28,8 @@ pub enum Cell {
     List(Vec<Cell>),
     /// A map.
     Map(Vec<(Cell, Cell)>),
-    /// There is no value: the object's type has nothing of that name, or a reference on the way leads
-    /// to no object.
+    /// There is no value: the object's type has nothing of that name, or a reference on the way
+    /// leads to no object.
     Absent,
     /// What is stored is no value.
     Damaged {
@@ -41,8 +41,8 @@ pub enum Cell {
 }
 
 impl Cell {
-    /// The value as it is typed in a statement; see [`text::literal`]. Empty if it is absent. Damaged
-    /// bytes are written like bytes.
+    /// The value as it is typed in a statement; see [`text::literal`]. Empty if it is absent.
+    /// Damaged bytes are written like bytes.
     pub fn literal(&self) -> String {
         let list = |cells: &[Cell]| cells.iter().map(Cell::literal).collect::<Vec<_>>().join(", ");
         match self {
@@ -94,9 +94,9 @@ impl Cell {
         }
     }
 
-    /// The value as JSON; see [`text::json`]. Sets and lists are arrays. A map is an array of pairs,
-    /// `{"key":…,"value":…}`. Damaged bytes are `{"damaged":"x'00ff'","reason":…}`. An absent value is
-    /// `null`; usually it is left out.
+    /// The value as JSON; see [`text::json`]. Sets and lists are arrays. A map is an array of
+    /// pairs, `{"key":…,"value":…}`. Damaged bytes are `{"damaged":"x'00ff'","reason":…}`. An
+    /// absent value is `null`; usually it is left out.
     pub fn json(&self) -> String {
         let mut out = String::new();
         self.push_json(&mut out);

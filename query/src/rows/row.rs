@@ -14,8 +14,8 @@ use super::Cell;
 /// Each method returns `Break` if no more is wanted. The methods are called while the pairs of the
 /// transaction are lent, so they may read in it, but not change it.
 pub trait Rows {
-    /// The columns of the rows. Called once, before the first row, also if there is none. Not called if
-    /// the statement gives objects.
+    /// The columns of the rows. Called once, before the first row, also if there is none. Not
+    /// called if the statement gives objects.
     fn columns(&mut self, columns: &[Column]) -> ControlFlow<()>;
 
     /// One row, with a cell for each column. The row is used again for the next one.
@@ -32,8 +32,8 @@ pub struct Column {
     /// What it shows, as a path of the language: `name`, `boss.name`. Names in it are quoted and
     /// escaped where they must be.
     pub name: String,
-    /// The same for programs: names in it are as they are recorded, not in backticks and not escaped. It is the
-    /// same as `name` if two columns would have the same.
+    /// The same for programs: names in it are as they are recorded, not in backticks and not
+    /// escaped. It is the same as `name` if two columns would have the same.
     pub plain: String,
     /// Whether all its values are numbers.
     pub numeric: bool,
@@ -81,10 +81,11 @@ pub struct ObjectRow {
     pub id: ObjId,
     /// The name of its type.
     pub type_name: Arc<str>,
-    /// The schema it is in. [`Cell::Number`], or [`Cell::Damaged`] if it is unknown; then there are no
-    /// fields.
+    /// The schema it is in. [`Cell::Number`], or [`Cell::Damaged`] if it is unknown; then there are
+    /// no fields.
     pub schema: Cell,
-    /// The ID of that schema, which is the same in each database that records it; `None` if it is unknown.
+    /// The ID of that schema, which is the same in each database that records it; `None` if it is
+    /// unknown.
     pub schema_id: Option<SchemaId>,
     /// The names and values of its fields, in the order of their storage IDs.
     pub fields: Vec<(Arc<str>, Cell)>,

@@ -11,8 +11,8 @@ use crate::syntax::SetOperator;
 /// IDs in order, each once.
 pub(crate) type Ids<'s> = Box<dyn Iterator<Item = Result<ObjId>> + 's>;
 
-/// Sets that are combined from the left to the right. Each is read once, in the order of the IDs, and all of
-/// them are in one heap: a statement can have many.
+/// Sets that are combined from the left to the right. Each is read once, in the order of the IDs,
+/// and all of them are in one heap: a statement can have many.
 pub(super) struct Combined<'s> {
     sets: Vec<(SetOperator, Ids<'s>)>,
     /// The next ID of each set that is not at its end, with the position of the set.

@@ -6,8 +6,8 @@ use super::fail::Result;
 use super::spill::{Merge, Spill};
 use crate::limits::Limits;
 
-/// Collects IDs and gives them in order, each once. While they fit into memory, an ID takes at most 16
-/// bytes.
+/// Collects IDs and gives them in order, each once. While they fit into memory, an ID takes at most
+/// 16 bytes.
 pub(crate) struct IdSorter<'l> {
     limits: &'l Limits,
     ids: Vec<ObjId>,

@@ -1,8 +1,8 @@
 //! Running statements that read.
 //!
 //! A statement reads the pairs of its transaction as its plan says, and gives what it finds to a
-//! [`Rows`](crate::Rows) at once. The pairs of an object are read where they lie, and a value is decoded
-//! only to be shown.
+//! [`Rows`](crate::Rows) at once. The pairs of an object are read where they lie, and a value is
+//! decoded only to be shown.
 
 mod cells;
 mod combined;
@@ -47,18 +47,18 @@ pub struct Ran {
     /// Whether it was stopped: [`Limits::stop`] was set. What it has given so far is right, but not
     /// all. It is not set if [`Rows`] wanted no more.
     pub stopped: bool,
-    /// If all objects of a type were read for lack of an index: why, as a sentence without a full stop. That is
-    /// so for each set of which the objects of the statement consist.
+    /// If all objects of a type were read for lack of an index: why, as a sentence without a full
+    /// stop. That is so for each set of which the objects of the statement consist.
     pub scanned_without_index: Option<String>,
 }
 
-/// Runs a statement that reads, and gives what it finds to `rows`. An explanation gives the lines of
-/// its plan; what is explained is not run.
+/// Runs a statement that reads, and gives what it finds to `rows`. An explanation gives the lines
+/// of its plan; what is explained is not run.
 ///
 /// # Errors
-/// [`QueryError::Object`] if the store fails, [`QueryError::Temporary`] if a temporary file is needed and
-/// cannot be used, [`QueryError::SchemasChanged`], and [`QueryError::WrongKind`] if the statement changes
-/// objects.
+/// [`QueryError::Object`] if the store fails, [`QueryError::Temporary`] if a temporary file is
+/// needed and cannot be used, [`QueryError::SchemasChanged`], and [`QueryError::WrongKind`] if the
+/// statement changes objects.
 ///
 /// ```
 /// use std::ops::ControlFlow;
@@ -144,8 +144,8 @@ pub fn run(
     Ok(ran)
 }
 
-/// The objects of a statement with a query, in order: those that `set`, `delete` and `migrate` change, and
-/// that `export` writes.
+/// The objects of a statement with a query, in order: those that `set`, `delete` and `migrate`
+/// change, and that `export` writes.
 ///
 /// Returns fewer if it is stopped ([`Limits::is_stopped`]).
 ///
@@ -164,8 +164,9 @@ pub fn matches(
     Ok(ids)
 }
 
-/// Calls `found` with each object that [`matches`](matches()) would return, without collecting them, until it breaks.
-/// It is called while the pairs of the transaction are lent, so it may read in it, but not change it.
+/// Calls `found` with each object that [`matches`](matches()) would return, without collecting
+/// them, until it breaks. It is called while the pairs of the transaction are lent, so it may read
+/// in it, but not change it.
 ///
 /// # Errors
 /// The errors of [`matches`](matches()).

@@ -16,7 +16,8 @@ const DAMAGED: u8 = 3;
 
 /// Puts a record into `out` that sorts as the object does, and ends with its ID.
 ///
-/// An encoded value is not the beginning of another one of its encoding, so values can follow each other.
+/// An encoded value is not the beginning of another one of its encoding, so values can follow each
+/// other.
 pub(crate) fn record(
     reader: &Reader<'_>,
     order: &[CheckedOrder],

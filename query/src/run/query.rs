@@ -80,8 +80,8 @@ impl<'l> Loader<'l> {
         self
     }
 
-    /// Reads what is needed of an object if that is better done at once, and gives it to `each` if it meets
-    /// the filter.
+    /// Reads what is needed of an object if that is better done at once, and gives it to `each` if
+    /// it meets the filter.
     fn give(
         &mut self,
         reader: &Reader<'_>,
@@ -157,7 +157,8 @@ impl<'r> Query<'r> {
         each: &mut Each<'_>,
     ) -> Result<Flow> {
         let mut at_first = Needs { paths: keys.iter().map(|key| &key.path).collect(), whole: None };
-        // A scan reads all pairs. What is needed of a small object is kept, so that it is not read again.
+        // A scan reads all pairs. What is needed of a small object is kept, so that it is not read
+        // again.
         let keeps = matches!(plan.source, Source::Type(_)) && plan.limit.is_none();
         if keeps {
             at_first.paths.extend(&needs.paths);
@@ -344,8 +345,8 @@ impl<'r> Query<'r> {
         Ok(Flow::More)
     }
 
-    /// The objects of the entries of an index, in their order. An object that has several entries with
-    /// equal values comes once for them.
+    /// The objects of the entries of an index, in their order. An object that has several entries
+    /// with equal values comes once for them.
     fn index_scan(
         &self,
         index: &IndexScan,

@@ -39,8 +39,8 @@ impl InSchema<'_> {
     }
 }
 
-/// The objects of a type with their schemas, in the order of their IDs. Cost: one seek for each schema
-/// that has the type, and a step for each object.
+/// The objects of a type with their schemas, in the order of their IDs. Cost: one seek for each
+/// schema that has the type, and a step for each object.
 pub(crate) struct ObjectsOfType<'s> {
     reader: &'s Reader<'s>,
     direction: Direction,
@@ -182,7 +182,8 @@ impl<'r> Sets<'r> {
         })))
     }
 
-    /// The objects that refer to another one by a field. Cost: one seek, and a step for each reference.
+    /// The objects that refer to another one by a field. Cost: one seek, and a step for each
+    /// reference.
     fn referrers(
         &self,
         field: StorageId,

@@ -161,8 +161,8 @@ impl<'a> Subject<'a> {
         Subject { id, found: Cell::new(None), known: Known::Columns(fields, values) }
     }
 
-    /// Appends what is known of the object, if all pairs of the fields that are asked for are known and that
-    /// is little.
+    /// Appends what is known of the object, if all pairs of the fields that are asked for are known
+    /// and that is little.
     pub(crate) fn pack(&self, most: usize, out: &mut Vec<u8>) {
         let start = out.len();
         if let (Known::Pairs(pairs), Some(Lookup::Of((_, schema)))) = (self.known, self.found.get())
@@ -197,8 +197,8 @@ impl<'a> Subject<'a> {
         self.found.get()
     }
 
-    /// The value of the pair of a field, with `rest` after the field in the key. Cost: one get, unless it
-    /// is known.
+    /// The value of the pair of a field, with `rest` after the field in the key. Cost: one get,
+    /// unless it is known.
     pub(crate) fn value<R>(
         &self,
         reader: &Reader<'_>,
@@ -231,8 +231,8 @@ impl<'a> Subject<'a> {
         Ok(read(reader.kv.get(&key)?.as_deref()))
     }
 
-    /// The pairs of a collection: what follows the field in the key, and the value. Cost: one seek and a
-    /// step for each pair, unless they are known.
+    /// The pairs of a collection: what follows the field in the key, and the value. Cost: one seek
+    /// and a step for each pair, unless they are known.
     pub(crate) fn each_pair(
         &self,
         reader: &Reader<'_>,

@@ -25,8 +25,9 @@ pub(crate) enum Got<'b> {
 /// What is called with the last object of a path, and how its field is read.
 type Leaf<'l> = dyn FnMut(&Subject<'_>, Option<&Access>) -> Result<Flow> + 'l;
 
-/// Follows a path to the objects at its end. Objects that do not exist or are damaged are left out. An
-/// object that is followed on is followed once, so the work is that of reading each object once a hop.
+/// Follows a path to the objects at its end. Objects that do not exist or are damaged are left out.
+/// An object that is followed on is followed once, so the work is that of reading each object once
+/// a hop.
 pub(crate) fn walk(
     reader: &Reader<'_>,
     path: &CheckedPath,

@@ -137,8 +137,8 @@ impl Current<'_> {
     }
 }
 
-/// Reads the wanted fields of one object. Cost: one seek, and a step for each pair up to the last wanted
-/// one; another seek after 16 pairs that are not wanted.
+/// Reads the wanted fields of one object. Cost: one seek, and a step for each pair up to the last
+/// wanted one; another seek after 16 pairs that are not wanted.
 pub(crate) fn load(
     reader: &Reader<'_>,
     id: ObjId,
@@ -183,8 +183,8 @@ pub(crate) fn load(
     }
 }
 
-/// Reads the wanted fields of all objects in a range of keys, which is that of whole objects. Cost: one
-/// seek, and a step for each pair; another seek after 16 pairs that are not wanted.
+/// Reads the wanted fields of all objects in a range of keys, which is that of whole objects. Cost:
+/// one seek, and a step for each pair; another seek after 16 pairs that are not wanted.
 pub(crate) fn scan(
     reader: &Reader<'_>,
     (min, max): (&[u8], Option<&[u8]>),

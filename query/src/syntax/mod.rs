@@ -1,7 +1,7 @@
 //! Statements as data.
 //!
-//! [`parse`](crate::parse()) makes them from text, and their `Display` form is text that parses to the
-//! same statement. Names are as written: [`check`](crate::check) resolves what they stand for.
+//! [`parse`](crate::parse()) makes them from text, and their `Display` form is text that parses to
+//! the same statement. Names are as written: [`check`](crate::check) resolves what they stand for.
 
 mod condition;
 mod literal;

@@ -63,8 +63,8 @@ pub struct Order {
 pub enum Using {
     /// None.
     None(Span),
-    /// This one: the names between the dots, with the type first unless it is only `#` and a storage
-    /// ID.
+    /// This one: the names between the dots, with the type first unless it is only `#` and a
+    /// storage ID.
     Index(Vec<Name>),
 }
 

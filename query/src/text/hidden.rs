@@ -12,8 +12,8 @@ pub fn is_hidden(c: char) -> bool {
     needs_escape(c)
 }
 
-/// The text with `\u{9b}` for each [hidden](is_hidden) character. Everything else stays as it is, so
-/// this is for people only: [`quoted`](super::quoted) can be read back.
+/// The text with `\u{9b}` for each [hidden](is_hidden) character. Everything else stays as it is,
+/// so this is for people only: [`quoted`](super::quoted) can be read back.
 pub fn escaped(text: &str) -> Cow<'_, str> {
     if !text.contains(is_hidden) {
         return Cow::Borrowed(text);

@@ -7,8 +7,8 @@ use super::from_literal::value_of;
 use super::quote::{hex, quoted, quoted_name};
 use crate::parse::parse_literal;
 
-/// The value as it can be typed in a statement: where a value of `encoding` is expected, it parses to
-/// this value.
+/// The value as it can be typed in a statement: where a value of `encoding` is expected, it parses
+/// to this value.
 ///
 /// A value that has no such text form is written as the bytes it is stored as: `x'00ff'`. So is a
 /// value that the encoding does not take; then it may be empty.

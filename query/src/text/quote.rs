@@ -17,8 +17,8 @@ pub(crate) fn hex(bytes: impl IntoIterator<Item = u8>) -> String {
     out
 }
 
-/// The string in double quotes, as the language reads it. [Hidden](is_hidden) characters and unpaired
-/// surrogates are written as `\u{d83d}`, so nothing is lost.
+/// The string in double quotes, as the language reads it. [Hidden](is_hidden) characters and
+/// unpaired surrogates are written as `\u{d83d}`, so nothing is lost.
 pub fn quoted(text: &JavaString) -> String {
     let mut out = String::from("\"");
     for unit in char::decode_utf16(text.units()) {
@@ -36,8 +36,8 @@ pub fn quoted(text: &JavaString) -> String {
     out
 }
 
-/// A name as the language reads it: as it is, or in backticks if it is a word of the language or has
-/// characters that words cannot have.
+/// A name as the language reads it: as it is, or in backticks if it is a word of the language or
+/// has characters that words cannot have.
 pub fn quoted_name(name: &str) -> String {
     if is_plain_word(name) && !is_word_of_language(name) {
         return name.to_owned();

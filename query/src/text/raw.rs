@@ -7,13 +7,13 @@ use permazen::encoding::{Encoding, JavaString, Value};
 use super::hidden::{escaped, push_code};
 use super::literal::{literal, reads_back, string_form};
 
-/// The text of a value for CSV and pipes: strings, characters and constants of enums exactly as they
-/// are, null as the empty text, IDs without `@`, everything else as its
+/// The text of a value for CSV and pipes: strings, characters and constants of enums exactly as
+/// they are, null as the empty text, IDs without `@`, everything else as its
 /// [literal](super::literal()) without quotes.
 ///
-/// The text must not reach a terminal without [`escaped`]. An unpaired surrogate, which UTF-8 does not
-/// have, is written as `\u{d83d}`. In a text that has such eight characters itself, or `\u{5c}`, the backslash
-/// before them is written as `\u{5c}`, so different texts stay different.
+/// The text must not reach a terminal without [`escaped`]. An unpaired surrogate, which UTF-8 does
+/// not have, is written as `\u{d83d}`. In a text that has such eight characters itself, or
+/// `\u{5c}`, the backslash before them is written as `\u{5c}`, so different texts stay different.
 pub fn raw(value: &Value, encoding: &dyn Encoding) -> String {
     let mut out = String::new();
     push_raw(value, encoding, &mut out);

@@ -132,7 +132,8 @@ impl Session {
         edit(&self.tx, &checked, &Limits::default(), &mut NewIds::new()).unwrap().created[0]
     }
 
-    /// Sees that a statement is refused with an error that has all of these words, and changes nothing.
+    /// Sees that a statement is refused with an error that has all of these words, and changes
+    /// nothing.
     #[track_caller]
     pub(crate) fn refused(&self, statement: &str, words: &[&str]) -> QueryError {
         let before = self.pairs();

@@ -11,7 +11,8 @@ fn decimal(text: &str) -> Value {
     Value::BigDecimal(text.parse().expect("a number"))
 }
 
-/// Items with these prices, which are in a set too. The number at the end of an ID counts them from 1.
+/// Items with these prices, which are in a set too. The number at the end of an ID counts them,
+/// beginning with 1.
 fn items(prices: &[String]) -> Fixture {
     let fixture = Fixture::new();
     let object_type = ObjectType::new("Item")

@@ -109,7 +109,8 @@ fn paths_and_sets() {
     }
 }
 
-/// Null is the greatest, what is absent is greater, and equals are in the order of their IDs both ways.
+/// Null is the greatest, what is absent is greater, and equals are in the order of their IDs both
+/// ways.
 #[test]
 fn order_and_limit() {
     let rows = [

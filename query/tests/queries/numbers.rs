@@ -6,8 +6,8 @@ use permazen::schema::{Field, ObjectType, SchemaModel, Simple};
 
 use crate::database::{Fixture, encoding, id};
 
-/// Objects of one type in several schemas, each with another type of number. The number at the end of an ID
-/// is that of the schema.
+/// Objects of one type in several schemas, each with another type of number. The number at the end
+/// of an ID is that of the schema.
 fn several(values: &[(&str, Value)]) -> Fixture {
     let fixture = Fixture::new();
     for (number, (of, value)) in (1..).zip(values) {

@@ -31,8 +31,8 @@ fn is(node: &Value, what: &str) -> bool {
     node["what"] == what
 }
 
-/// Compares the operations that were counted with the plan, if it is the plan of a query on one type
-/// without references that are followed.
+/// Compares the operations that were counted with the plan, if it is the plan of a query on one
+/// type without references that are followed.
 pub(crate) fn check(run: &Run<'_>, statement: &Statement, plan: &Plan, done: Operations) {
     assert_eq!(done.writes(), 0, "{statement}");
     let json: Value = serde_json::from_str(&plan.json()).unwrap();

@@ -80,8 +80,8 @@ impl Run<'_> {
         (rows.0.into_iter().map(cells).collect(), done)
     }
 
-    /// What a statement without `order by` must find that gives the objects as an index has them: the first of
-    /// what it finds without a limit, which are the right objects.
+    /// What a statement without `order by` must find that gives the objects as an index has them:
+    /// the first of what it finds without a limit, which are the right objects.
     fn as_found(&self, find: &Find, way: Option<Using>, plan: &Plan) -> Vec<Vec<NaiveCell>> {
         let mut all = find.clone();
         all.query.limit = None;
@@ -121,7 +121,8 @@ impl Run<'_> {
         Some(index.fields.iter().map(|field| by(&field.name)).collect())
     }
 
-    /// Compares a statement with what its plan says how it can be written, so that indexes serve it.
+    /// Compares a statement with what its plan says how it can be written, so that indexes serve
+    /// it.
     fn other_way(&self, statement: &str, checked: &Checked, plan: &Plan) {
         let said = plan.scanned_without_index().into_iter().flat_map(|said| said.split("; "));
         for other in said.filter_map(|said| said.strip_prefix("with indexes: ")) {

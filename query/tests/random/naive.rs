@@ -116,8 +116,8 @@ impl World {
         at.ok_or_else(|| Refused(format!("no type {name}")))
     }
 
-    /// The kind of a field in a version of a type, and whether that version has it. A version without it
-    /// has that of the newest version that has it.
+    /// The kind of a field in a version of a type, and whether that version has it. A version
+    /// without it has that of the newest version that has it.
     fn field_of(&self, of: usize, version: usize, name: &str) -> Option<(&FieldKind, bool)> {
         let own = self.versions[version].get(&of)?.fields.get(name);
         if let Some(kind) = own {
@@ -523,7 +523,8 @@ impl World {
         Ok(keyed.into_iter().take(most).map(|(_, id)| row(id)).collect())
     }
 
-    /// Whether a column can have several values: a collection is followed or one of its parts is named.
+    /// Whether a column can have several values: a collection is followed or one of its parts is
+    /// named.
     fn is_many(&self, types: &Types, path: &Path) -> bool {
         let mut types = types.clone();
         let mut parts = path.parts.as_slice();
@@ -605,8 +606,8 @@ impl SortKey {
     }
 }
 
-/// The value by which an object is sorted. Values of the kinds of newer schemas come first; all whole
-/// numbers are of one kind here.
+/// The value by which an object is sorted. Values of the kinds of newer schemas come first; all
+/// whole numbers are of one kind here.
 fn sort_value(seen: Vec<Seen>, kinds: &[EndKind]) -> SortValue {
     let family = |kind: &EndKind| {
         let whole = |kind: &EndKind| {

@@ -45,8 +45,8 @@ pub(crate) struct Counted {
     pub(crate) allocations: f64,
 }
 
-/// Runs `body`, which does an operation `times` times. Its instructions are counted from outside, by the
-/// name of [`body_that_is_counted`]; the rest is printed.
+/// Runs `body`, which does an operation `times` times. Its instructions are counted from outside,
+/// by the name of [`body_that_is_counted`]; the rest is printed.
 pub(crate) fn operation(name: &str, times: usize, mut body: impl FnMut()) {
     if env::var(RUN).is_ok_and(|wanted| wanted != ALL && wanted != name) {
         return body();
@@ -63,9 +63,9 @@ fn body_that_is_counted(body: &mut dyn FnMut()) {
     std::hint::black_box(&body);
 }
 
-/// The functions of the C library that give and take memory. How many instructions they need depends on what is free,
-/// which differs between runs, because what is kept in hash maps is freed in another order each time. So theirs do not
-/// count; how often they are called does.
+/// The functions of the C library that give and take memory. How many instructions they need
+/// depends on what is free, which differs between runs, because what is kept in hash maps is freed
+/// in another order each time. So theirs do not count; how often they are called does.
 const ALLOCATOR: [&str; 5] = ["malloc", "calloc", "realloc", "free", "posix_memalign"];
 
 /// Runs this program under callgrind, which writes a file for each operation.

@@ -15,8 +15,8 @@ const WIDE_TOLERANCE: f64 = 0.2;
 const WORTH_PRINTING: f64 = 0.005;
 const MADE_WITH: &str = "# made with ";
 
-/// The compiler and the system, whose C library has its own code for each CPU. Programs of others do the
-/// same work with other instructions.
+/// The compiler and the system, whose C library has its own code for each CPU. Programs of others
+/// do the same work with other instructions.
 fn surroundings() -> String {
     let output = Command::new("rustc").arg("--version").output().unwrap();
     let rustc = String::from_utf8(output.stdout).unwrap();

@@ -1,8 +1,8 @@
-//! What operations cost, counted and not timed: instructions and allocations of each, on the store in
-//! memory and on LMDB, beside some of the same work by hand with heed.
+//! What operations cost, counted and not timed: instructions and allocations of each, on the store
+//! in memory and on LMDB, beside some of the same work by hand with heed.
 //!
-//! The program runs itself under valgrind's `callgrind`, and compares what it counted with `budget.txt`.
-//! `docs/src/testing.md` says how to use it.
+//! The program runs itself under valgrind's `callgrind`, and compares what it counted with
+//! `budget.txt`. `docs/src/testing.md` says how to use it.
 #![allow(
     unsafe_code,
     clippy::unwrap_used,

@@ -112,8 +112,8 @@ impl Etcd {
         })
     }
 
-    /// A new cluster of one member with another port that takes encrypted connections alone, with a certificate for
-    /// `localhost`.
+    /// A new cluster of one member with another port that takes encrypted connections alone, with a
+    /// certificate for `localhost`.
     pub fn start_with_certificate(args: &[&str]) -> Option<Etcd> {
         Self::start_after(1, args, |cluster| {
             cluster.encrypted = Some(free_port());
@@ -121,7 +121,8 @@ impl Etcd {
         })
     }
 
-    /// The same where an authority has made the certificate, and clients must have one of it on the encrypted port.
+    /// The same where an authority has made the certificate, and clients must have one of it on the
+    /// encrypted port.
     pub fn start_with_authority(args: &[&str]) -> Option<Etcd> {
         Self::start_after(1, args, |cluster| {
             cluster.encrypted = Some(free_port());
@@ -138,7 +139,8 @@ impl Etcd {
         (self.path().join("server.crt"), self.encrypted.expect("it was started with one"))
     }
 
-    /// The certificate of the authority of a cluster that was [started with one](Self::start_with_authority).
+    /// The certificate of the authority of a cluster that was [started with
+    /// one](Self::start_with_authority).
     pub fn authority(&self) -> PathBuf {
         self.path().join("ca.crt")
     }
@@ -300,8 +302,8 @@ impl Etcd {
         self.await_health(member);
     }
 
-    /// Kills all members, starts them with these arguments in place of the others, and waits until they answer. A cluster
-    /// that was full is not healthy then.
+    /// Kills all members, starts them with these arguments in place of the others, and waits until
+    /// they answer. A cluster that was full is not healthy then.
     ///
     /// # Panics
     /// If they do not start.

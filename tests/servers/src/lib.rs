@@ -1,7 +1,8 @@
 //! Real servers for tests: each in a directory of its own, on the loopback device, never as root. A
 //! server ends with the process that started it, in whatever way that process ends.
 //!
-//! If the programs of a server are not there, a test prints what is missing and ends; in CI it fails.
+//! If the programs of a server are not there, a test prints what is missing and ends; in CI it
+//! fails.
 #![deny(missing_docs)]
 #![allow(
     clippy::print_stderr,

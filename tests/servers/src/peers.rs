@@ -44,7 +44,8 @@ fn lock(plan: &Mutex<Plan>) -> MutexGuard<'_, Plan> {
 }
 
 impl Lines {
-    /// Lines to the members that listen at these ports of the loopback device. Their threads end with the process.
+    /// Lines to the members that listen at these ports of the loopback device. Their threads end
+    /// with the process.
     pub(crate) fn new(members: &[u16]) -> Lines {
         let plan = Arc::new(Mutex::new(Plan::default()));
         let line = |(to, member): (usize, &u16)| {

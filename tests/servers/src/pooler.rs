@@ -15,8 +15,8 @@ use std::time::{Duration, Instant};
 use crate::postgres::{Postgres, other_user};
 use crate::{free_port, missing};
 
-/// Ends the program when its input ends, and removes its directory. A shell lets what it starts beside itself ignore
-/// the signals of a terminal.
+/// Ends the program when its input ends, and removes its directory. A shell lets what it starts
+/// beside itself ignore the signals of a terminal.
 const SUPERVISOR: &str = r#"
 "$@" >"$DIRECTORY/log" 2>&1 &
 program=$!
@@ -111,7 +111,8 @@ impl Pooler {
         Self::with_turns(server, connections, true)
     }
 
-    /// The same, but each client keeps its connection until [`exchange`](Self::exchange) gives it the next one.
+    /// The same, but each client keeps its connection until [`exchange`](Self::exchange) gives it
+    /// the next one.
     ///
     /// # Panics
     /// If the server does not take the user `test`.

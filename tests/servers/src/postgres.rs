@@ -12,8 +12,8 @@ use std::time::{Duration, Instant};
 
 use crate::{free_port, missing};
 
-/// Ends the server when its input ends, and removes its directory. With a line of input, it does neither: the server
-/// has ended.
+/// Ends the server when its input ends, and removes its directory. With a line of input, it does
+/// neither: the server has ended.
 const SUPERVISOR: &str = r#"
 "$@" >"$DIRECTORY/log" 2>&1 &
 server=$!
@@ -66,7 +66,8 @@ impl Postgres {
         Self::start_after(settings, |_| true)
     }
 
-    /// A new server with these settings that takes encrypted connections alone, with a certificate for `localhost`.
+    /// A new server with these settings that takes encrypted connections alone, with a certificate
+    /// for `localhost`.
     pub fn start_with_certificate(settings: &[&str]) -> Option<Postgres> {
         let settings: Vec<&str> = settings.iter().copied().chain(["ssl=on"]).collect();
         Self::start_after(&settings, |server| {
@@ -96,7 +97,8 @@ impl Postgres {
         })
     }
 
-    /// A new server with these settings, on which users need passwords. [`sql`](Self::sql) needs none.
+    /// A new server with these settings, on which users need passwords. [`sql`](Self::sql) needs
+    /// none.
     pub fn start_with_passwords(settings: &[&str]) -> Option<Postgres> {
         Self::start_after(settings, |server| {
             let rules = "host all all all scram-sha-256\nlocal all all trust\n";

@@ -56,7 +56,8 @@ pub struct Proxy {
 }
 
 impl Proxy {
-    /// A proxy before the server at a port of the loopback device. Its threads end with the process.
+    /// A proxy before the server at a port of the loopback device. Its threads end with the
+    /// process.
     pub fn new(server: u16) -> Proxy {
         let port = free_port();
         let listener = TcpListener::bind(("127.0.0.1", port)).expect("the port is free");

@@ -1,8 +1,8 @@
 //! Deletions that Permazen for Java refuses, by the rule by which they are compared.
 //!
-//! Java asks each object, before it goes, whether something forbids that. Here, what forbids it counts only if
-//! it is still there at the end. So Java refuses deletions that are allowed here. They are the only ones whose
-//! answers may differ (docs/deviations.md).
+//! Java asks each object, before it goes, whether something forbids that. Here, what forbids it
+//! counts only if it is still there at the end. So Java refuses deletions that are allowed here.
+//! They are the only ones whose answers may differ (docs/deviations.md).
 
 use std::collections::BTreeSet;
 
@@ -25,12 +25,13 @@ use crate::outcome::{Outcome, fail, same};
 pub enum Refused {
     /// The answer is to be compared.
     Answer(Answer),
-    /// The answer is to be compared. Besides, more listeners to deletions were called, as this says.
+    /// The answer is to be compared. Besides, more listeners to deletions were called, as this
+    /// says.
     MoreTold(Answer, String),
     /// Nothing that forbids it is left, so it was done, and undone again, as this says.
     Undone(String),
-    /// It is refused, but Java names an object that would go too, or does not call listeners that change what
-    /// is refused, as this says.
+    /// It is refused, but Java names an object that would go too, or does not call listeners that
+    /// change what is refused, as this says.
     ForAnother(String),
 }
 
@@ -39,9 +40,9 @@ pub fn is_refused(step: &Step) -> bool {
     step.op() == "delete" && step.get("error").is_some_and(|kind| kind == "referenced-object")
 }
 
-/// Performs a deletion that Java has refused. If it succeeds here, fails unless something forbade it at the
-/// beginning, which Java has named unless the step is partial, and nothing that forbids it is left; then
-/// undoes it.
+/// Performs a deletion that Java has refused. If it succeeds here, fails unless something forbade
+/// it at the beginning, which Java has named unless the step is partial, and nothing that forbids
+/// it is left; then undoes it.
 pub fn replay(tx: &Tx<'_>, step: &Step) -> Outcome<Refused> {
     let log = &tx.context.log;
     let acts_left = log.acts_left();
@@ -51,7 +52,8 @@ pub fn replay(tx: &Tx<'_>, step: &Step) -> Outcome<Refused> {
     let told = log.take();
     match refused {
         Refused::Answer(answer) => {
-            // An object of its type could have gone too, so the listeners of what goes were called first.
+            // An object of its type could have gone too, so the listeners of what goes were called
+            // first.
             let more = told.get(expected.len()..).filter(|_| told.starts_with(&expected));
             let is_deletion = |event: &Value| event.get("on").is_some_and(|on| on == "delete");
             // What the listeners do that Java does not call can refuse it too.

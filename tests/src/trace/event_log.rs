@@ -5,7 +5,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use serde_json::Value;
 
-/// What listeners and callbacks were told since the last look, and how often each listener acts yet.
+/// What listeners and callbacks were told since the last look, and how often each listener acts
+/// yet.
 #[derive(Debug, Clone, Default)]
 pub struct EventLog {
     told: Arc<Mutex<Vec<Value>>>,

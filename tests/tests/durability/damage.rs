@@ -58,8 +58,8 @@ fn flip(bytes: &mut [u8], seed: u64, number: u64) -> usize {
     at
 }
 
-/// Whether a byte is part of the number of a commit, in a meta page. With another number there, the file is as it was
-/// before the last commit.
+/// Whether a byte is part of the number of a commit, in a meta page. With another number there, the
+/// file is as it was before the last commit.
 fn is_commit_number(at: usize) -> bool {
     at / PAGE < 2 && (144..152).contains(&(at % PAGE))
 }

@@ -1,5 +1,5 @@
-//! Random histories of objects, against naive models that say what the database must contain, and of
-//! concurrent transactions, which must be serializable.
+//! Random histories of objects, against naive models that say what the database must contain, and
+//! of concurrent transactions, which must be serializable.
 #![allow(
     unreachable_pub,
     clippy::unwrap_used,

@@ -1,5 +1,5 @@
-//! The public items of the library crates are those listed in `tests/tests/house/api/`. So they only
-//! change on purpose.
+//! The public items of the library crates are those listed in `tests/tests/house/api/`. So they
+//! only change on purpose.
 //!
 //! `PERMAZEN_API=write cargo test -p permazen-tests --test house api` writes the lists again.
 

@@ -7,8 +7,8 @@ use super::forgotten::Tree;
 /// The columns that a line of a comment may have. `rustfmt.toml` says the same for code.
 const WIDTH: usize = 100;
 
-/// The numbers of the lines of comments that are too wide. Rows of tables and examples of code cannot be broken
-/// without a change of what they show.
+/// The numbers of the lines of comments that are too wide. Rows of tables and examples of code
+/// cannot be broken without a change of what they show.
 fn too_wide(text: &str) -> Vec<usize> {
     let mut found = Vec::new();
     let mut in_example = false;

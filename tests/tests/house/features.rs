@@ -1,7 +1,9 @@
-//! The crates that each feature of `permazen` and `permazen-kv` needs are those listed in `tests/tests/house/features/`. So no
-//! feature pulls what it does not need, and a program that has few of them builds few crates.
+//! The crates that each feature of `permazen` and `permazen-kv` needs are those listed in
+//! `tests/tests/house/features/`. So no feature pulls what it does not need, and a program that has
+//! few of them builds few crates.
 //!
-//! `PERMAZEN_FEATURES=write cargo test -p permazen-tests --test house features` writes the lists again.
+//! `PERMAZEN_FEATURES=write cargo test -p permazen-tests --test house features` writes the lists
+//! again.
 
 use std::collections::BTreeSet;
 use std::path::Path;

@@ -1,5 +1,5 @@
-//! Each file in the `tests` folder of a package is part of a program of tests: Cargo does not say that
-//! a file is in none, and its tests would not run.
+//! Each file in the `tests` folder of a package is part of a program of tests: Cargo does not say
+//! that a file is in none, and its tests would not run.
 
 use std::collections::BTreeSet;
 use std::fs;

@@ -1,5 +1,5 @@
-//! The house is in order: the public items, the features and the map are those that are written down, the
-//! guide is true, and no test is forgotten.
+//! The house is in order: the public items, the features and the map are those that are written
+//! down, the guide is true, and no test is forgotten.
 #![allow(clippy::expect_used, clippy::panic, clippy::unwrap_used, reason = "tests")]
 
 mod api;

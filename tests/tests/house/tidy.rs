@@ -1,4 +1,5 @@
-//! `ARCHITECTURE.md` is true and short, the imports of the crates are as it says, and errors name their causes once.
+//! `ARCHITECTURE.md` is true and short, the imports of the crates are as it says, and errors name
+//! their causes once.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -62,8 +63,8 @@ fn circles_between_files_are_those_that_are_listed() {
     assert!(wrong.is_empty(), "{wrong}");
 }
 
-/// The map names files and folders by their paths from the root, from a `src` folder, from `examples`,
-/// or from `core/src/object`.
+/// The map names files and folders by their paths from the root, from a `src` folder, from
+/// `examples`, or from `core/src/object`.
 #[test]
 fn what_the_map_names_is_there() {
     let root = root();
@@ -94,7 +95,8 @@ fn the_map_is_short() {
     assert!(long.is_empty(), "lines over 120 columns:\n{}", long.join("\n"));
 }
 
-/// The errors of a file whose `source` returns what their text has: with both, a chain of errors shows it twice.
+/// The errors of a file whose `source` returns what their text has: with both, a chain of errors
+/// shows it twice.
 struct Repeated(Vec<String>);
 
 impl Repeated {

@@ -1,5 +1,5 @@
-//! Deletions that Permazen 5.2.0 for Java gets wrong, or whose result depends there on the order in which
-//! the objects of a cascade are deleted. Java leaves this order open.
+//! Deletions that Permazen 5.2.0 for Java gets wrong, or whose result depends there on the order in
+//! which the objects of a cascade are deleted. Java leaves this order open.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,5 +1,5 @@
-//! A store that was only loaded in part, because the loading process was killed. Java must not take it for a
-//! database, and must not change it.
+//! A store that was only loaded in part, because the loading process was killed. Java must not take
+//! it for a database, and must not change it.
 
 use std::sync::Arc;
 

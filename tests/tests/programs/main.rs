@@ -1,5 +1,5 @@
-//! Several programs on one database: of several versions, at the same time, and with the models of a
-//! library.
+//! Several programs on one database: of several versions, at the same time, and with the models of
+//! a library.
 #![allow(
     unreachable_pub,
     missing_docs,

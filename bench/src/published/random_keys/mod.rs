@@ -1,5 +1,5 @@
-//! redb's benchmark: random keys of 24 bytes with values of 150. With permazen each pair is an object whose key is
-//! indexed.
+//! redb's benchmark: random keys of 24 bytes with values of 150. With permazen each pair is an
+//! object whose key is indexed.
 
 mod lines;
 mod sides;

@@ -56,7 +56,8 @@ struct Entry {
     value: ByteArray,
 }
 
-/// Bytes of the encoding sort as signed numbers. With another sign they sort as they do on the other sides.
+/// Bytes of the encoding sort as signed numbers. With another sign they sort as they do on the
+/// other sides.
 fn key(bytes: &[u8]) -> ByteArray {
     ByteArray(bytes.iter().map(|byte| byte ^ 0x80).collect())
 }

@@ -1,5 +1,5 @@
-//! `kv`: the pairs of the key/value store, whatever they mean. Nothing here looks at objects, so all
-//! of it works on damaged databases too.
+//! `kv`: the pairs of the key/value store, whatever they mean. Nothing here looks at objects, so
+//! all of it works on damaged databases too.
 
 mod bytes;
 mod change;

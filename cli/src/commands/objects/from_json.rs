@@ -20,8 +20,9 @@ use super::texts::{Stop, Text, Texts};
 use crate::failure::Failure;
 use crate::session::Session;
 
-/// Reads objects, and returns how many there were, and which objects they refer to that are not there.
-/// They may refer to others further down. `is_array`: they are the elements of an array, not lines.
+/// Reads objects, and returns how many there were, and which objects they refer to that are not
+/// there. They may refer to others further down. `is_array`: they are the elements of an array, not
+/// lines.
 pub(super) fn read(
     transaction: &Transaction,
     input: impl Read,
@@ -82,8 +83,8 @@ fn is(parts: &[(JavaString, Json)], wanted: &str) -> bool {
     matches!(part(parts, "type"), Some(Json::Text(kind)) if kind.as_str() == Some(wanted))
 }
 
-/// Records a schema if it is not recorded yet. If its storage IDs are taken here, only types ask for
-/// theirs, with which the IDs of objects begin.
+/// Records a schema if it is not recorded yet. If its storage IDs are taken here, only types ask
+/// for theirs, with which the IDs of objects begin.
 fn record(transaction: &Transaction, parts: &[(JavaString, Json)]) -> Result<(), Failure> {
     let document = match part(parts, "xml") {
         Some(Json::Text(document)) => document.to_string_lossy(),
@@ -187,7 +188,8 @@ fn new_id(
     Ok(id)
 }
 
-/// The schema of an object: by its ID, which is the same in each database, or else by its number in this one.
+/// The schema of an object: by its ID, which is the same in each database, or else by its number in
+/// this one.
 fn schema(
     transaction: &Transaction,
     id: Option<&Json>,

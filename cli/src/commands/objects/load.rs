@@ -21,12 +21,12 @@ use crate::output;
 use crate::session::Session;
 use crate::xml_root::what_else_reads;
 
-/// Read objects from an XML file, in the format of `load` of Permazen for Java, or from the JSON lines
-/// that `show` and `export` print with --json.
+/// Read objects from an XML file, in the format of `load` of Permazen for Java, or from the JSON
+/// lines that `show` and `export` print with --json.
 ///
-/// Which of the two it is, is seen from its beginning. The JSON can be an array too. An object without
-/// an ID is a new one. An object that exists already is replaced. All
-/// happens as a whole or not at all.
+/// Which of the two it is, is seen from its beginning. The JSON can be an array too. An object
+/// without an ID is a new one. An object that exists already is replaced. All happens as a whole or
+/// not at all.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Load {
     /// The file; - is standard input
@@ -34,8 +34,8 @@ pub(crate) struct Load {
     /// First remove all objects; schemas stay
     #[arg(long, short = 'R')]
     replace_all: bool,
-    /// Also if there are references to objects that are neither in the file nor in the database; they
-    /// stay, and lead to nothing
+    /// Also if there are references to objects that are neither in the file nor in the database;
+    /// they stay, and lead to nothing
     #[arg(long)]
     allow_unresolved: bool,
 }
@@ -219,8 +219,8 @@ fn look(mut input: impl Read) -> Result<(Form, impl Read), Failure> {
     Ok((form, Cursor::new(seen).chain(input)))
 }
 
-/// Whether a JSON object, whose brace was read, is a graph. No line that `load` reads begins with such a name.
-/// What is read is added to `seen`.
+/// Whether a JSON object, whose brace was read, is a graph. No line that `load` reads begins with
+/// such a name. What is read is added to `seen`.
 fn is_graph(input: &mut impl Read, seen: &mut Vec<u8>) -> Result<bool, Failure> {
     const NAMES: [&[u8]; 2] = [b"\"objects\"", b"\"schemas\""];
     let (mut name, mut byte) = (Vec::new(), [0]);

@@ -19,8 +19,8 @@ use crate::session::Session;
 /// Write objects to an XML file, in the format of `save` of Permazen for Java.
 ///
 /// Without --storage-ids, the file can be loaded into any database, where each object becomes a new
-/// one. With them, it can only be loaded into this database or an empty one, and gives the same pairs
-/// again.
+/// one. With them, it can only be loaded into this database or an empty one, and gives the same
+/// pairs again.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Save {
     /// The file, which appears when it is complete; - is standard output
@@ -45,8 +45,8 @@ pub(crate) struct Save {
     /// Also fields that have their default values
     #[arg(long)]
     with_defaults: bool,
-    /// Values that have no text, such as dates after the year 10007, as hex digits; Java cannot load
-    /// such a file
+    /// Values that have no text, such as dates after the year 10007, as hex digits; Java cannot
+    /// load such a file
     #[arg(long)]
     encoded_values: bool,
     /// Cut values after this many characters; such a file cannot be loaded

@@ -78,8 +78,8 @@ fn all_effects(old: &Named, new: &Named) -> Vec<String> {
     refused.chain(effects(&old.model, &new.model)).collect()
 }
 
-/// Two schemas, of which one is recorded and the other that of a file. Storage IDs that the file leaves
-/// out are left out of both.
+/// Two schemas, of which one is recorded and the other that of a file. Storage IDs that the file
+/// leaves out are left out of both.
 fn without_missing_ids(old: Named, new: Named) -> (Named, Named) {
     let ids = |schema: &Named| -> HashMap<String, Option<StorageId>> {
         let items = schema.model.items();

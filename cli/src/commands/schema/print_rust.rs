@@ -9,9 +9,9 @@ use crate::failure::{Answer, Failure};
 
 /// Print Rust structs with which a program has this schema.
 ///
-/// Everything that can be null is an Option. Rules such as `unique` are the program's own: a database
-/// does not record them. If the attributes of the structs cannot say all of the schema, the reasons
-/// are listed instead, and the exit code is 1.
+/// Everything that can be null is an Option. Rules such as `unique` are the program's own: a
+/// database does not record them. If the attributes of the structs cannot say all of the schema,
+/// the reasons are listed instead, and the exit code is 1.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Rust {
     /// The schema: its number, its ID or the first digits of that [default: the newest one]

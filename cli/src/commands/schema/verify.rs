@@ -17,7 +17,8 @@ use crate::failure::{Answer, Failure};
 use crate::output::Output;
 use crate::session::Session;
 
-/// Verify that a recorded schema is the expected one, and that older ones can be recorded beside it.
+/// Verify that a recorded schema is the expected one, and that older ones can be recorded beside
+/// it.
 ///
 /// Schemas are equal if their IDs are, in which storage IDs do not count. The exit code is 1 if the
 /// schema is another one, or an older one asks for storage IDs that this database has given to

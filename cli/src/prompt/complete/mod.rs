@@ -1,8 +1,8 @@
 //! What could be typed next: commands, words of the language, names, IDs and values.
 //!
-//! `tokens.rs` cuts what is typed into pieces, `statement.rs` says what could follow in a statement,
-//! and `values.rs` reads a few IDs and values, in a transaction of its own. The table of commands
-//! (`commands/table.rs`) says what could follow in a command.
+//! `tokens.rs` cuts what is typed into pieces, `statement.rs` says what could follow in a
+//! statement, and `values.rs` reads a few IDs and values, in a transaction of its own. The table of
+//! commands (`commands/table.rs`) says what could follow in a command.
 
 mod statement;
 mod tokens;
@@ -59,8 +59,8 @@ pub(super) fn complete(text: &str, session: &Session) -> Completion {
     Completion { start, candidates }
 }
 
-/// The candidates that begin with what is typed; if none does, those that do so in other letters, small
-/// or large.
+/// The candidates that begin with what is typed; if none does, those that do so in other letters,
+/// small or large.
 fn fitting(mut candidates: Vec<String>, typed: &str) -> Vec<String> {
     candidates.retain(|candidate| candidate != typed && !candidate.contains(is_hidden));
     if candidates.iter().any(|candidate| candidate.starts_with(typed)) {

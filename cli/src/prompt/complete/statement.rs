@@ -19,8 +19,8 @@ pub(super) fn statements() -> impl Iterator<Item = &'static str> {
     words().filter(|word| begins_statement(word))
 }
 
-/// What could follow after these pieces, of which the first begins a statement. `typed` is the beginning
-/// of it.
+/// What could follow after these pieces, of which the first begins a statement. `typed` is the
+/// beginning of it.
 pub(super) fn candidates(
     before: &[Token<'_>],
     typed: &str,
@@ -87,8 +87,8 @@ fn types<'c>(before: &[Token<'_>], catalog: &'c Catalog) -> Vec<&'c TypeEntry> {
     before.iter().filter_map(of).collect()
 }
 
-/// The types of the objects whose field comes after this part of a statement: those to which a reference before
-/// a point leads, and otherwise those that the statement names.
+/// The types of the objects whose field comes after this part of a statement: those to which a
+/// reference before a point leads, and otherwise those that the statement names.
 fn types_before<'c>(
     path: &[Token<'_>],
     types: &[&'c TypeEntry],

@@ -29,8 +29,9 @@ pub(super) fn ids(typed: &str, transaction: &Transaction) -> Vec<String> {
     ids.map(|id| format!("@{id}")).collect()
 }
 
-/// Values of these fields: constants of enums, objects that can be referred to, and the first indexed
-/// values that begin with what is typed. `types` are those of the objects; all if there are none.
+/// Values of these fields: constants of enums, objects that can be referred to, and the first
+/// indexed values that begin with what is typed. `types` are those of the objects; all if there are
+/// none.
 pub(super) fn of(
     fields: &[Arc<ResolvedField>],
     types: &[StorageId],
@@ -67,8 +68,8 @@ fn is_boolean(encoding: &dyn Encoding) -> bool {
     matches!(encoding.kind(), Plain(Primitive::Boolean) | Wrapper(Primitive::Boolean))
 }
 
-/// The first values in an index that objects of these types have, from what is typed on. Other types can have
-/// the same index.
+/// The first values in an index that objects of these types have, from what is typed on. Other
+/// types can have the same index.
 fn indexed(
     field: &ResolvedField,
     simple: &ResolvedSimple,

@@ -1,5 +1,5 @@
-//! Types of other crates as fields. Each needs the feature with the crate's name, except those of the
-//! standard library.
+//! Types of other crates as fields. Each needs the feature with the crate's name, except those of
+//! the standard library.
 //!
 //! Each type has the encoding of one of this crate's own types. A field can change from one to the
 //! other, and the database stays the same. If a type has a smaller range, reading a value outside

@@ -85,8 +85,8 @@ impl<'t, E: FieldType> ListOf<'t, E> {
     /// position, so elements that only move are written again.
     ///
     /// The iterator is read to its end before anything changes, so it may read this list. Listeners
-    /// run when the list is as it will be. Cost: one seek and one step per element that is there; the
-    /// writes of [`set`](ListOf::set) for each position that differs, and those of removing or
+    /// run when the list is as it will be. Cost: one seek and one step per element that is there;
+    /// the writes of [`set`](ListOf::set) for each position that differs, and those of removing or
     /// appending elements at the end.
     ///
     /// # Errors
@@ -128,7 +128,8 @@ impl<'t, E: FieldType> ListOf<'t, E> {
     /// Removes the element at a position and returns it. All elements after it move.
     ///
     /// # Errors
-    /// If the object or the position does not exist. [`Error::Decode`](crate::Error::Decode) if the element is damaged.
+    /// If the object or the position does not exist. [`Error::Decode`](crate::Error::Decode) if the
+    /// element is damaged.
     pub fn remove(&self, position: u32) -> Result<E> {
         self.at.decoding(|old| {
             self.at.change_all(|| self.view.encoded().remove_with(position, &mut *old))
@@ -139,8 +140,8 @@ impl<'t, E: FieldType> ListOf<'t, E> {
     /// an index.
     ///
     /// # Errors
-    /// If the object does not exist; the errors of [`Obj::migrate`](crate::model::Obj::migrate) if it
-    /// must move. [`Error::Decode`](crate::Error::Decode) if the element is damaged.
+    /// If the object does not exist; the errors of [`Obj::migrate`](crate::model::Obj::migrate) if
+    /// it must move. [`Error::Decode`](crate::Error::Decode) if the element is damaged.
     pub fn pop(&self) -> Result<Option<E>> {
         if self.at.has_nothing_to_remove()? {
             return Ok(None);
@@ -162,8 +163,8 @@ impl<'t, E: FieldType> ListOf<'t, E> {
     /// Removes all elements.
     ///
     /// # Errors
-    /// If the object does not exist; the errors of [`Obj::migrate`](crate::model::Obj::migrate) if it
-    /// must move.
+    /// If the object does not exist; the errors of [`Obj::migrate`](crate::model::Obj::migrate) if
+    /// it must move.
     pub fn clear(&self) -> Result<()> {
         if self.at.has_nothing_to_remove()? {
             return Ok(());

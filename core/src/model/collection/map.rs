@@ -36,7 +36,8 @@ impl<'t, K: FieldType, V: FieldType> MapOf<'t, K, V> {
     /// The value of a key. Cost: one get.
     ///
     /// # Errors
-    /// If the field cannot hold the key. [`Error::Decode`](crate::Error::Decode) if the value is damaged.
+    /// If the field cannot hold the key. [`Error::Decode`](crate::Error::Decode) if the value is
+    /// damaged.
     pub fn get(&self, key: impl EncodeAs<K>) -> Result<Option<V>> {
         let at = self.at;
         let value = |bytes: Option<&[u8]>| bytes.map(|bytes| at.decode(bytes)).transpose();
@@ -100,8 +101,8 @@ impl<'t, K: FieldType, V: FieldType> MapOf<'t, K, V> {
         })
     }
 
-    /// Gives the map these entries and no others, as one operation. Writes what differs. If a key is
-    /// given more than once, the last value counts.
+    /// Gives the map these entries and no others, as one operation. Writes what differs. If a key
+    /// is given more than once, the last value counts.
     ///
     /// The iterator is read to its end before anything changes, so it may read this map. Listeners
     /// run when the map is as it will be. Cost: one seek and one step per entry that is there, and
@@ -134,8 +135,8 @@ impl<'t, K: FieldType, V: FieldType> MapOf<'t, K, V> {
     /// each index.
     ///
     /// # Errors
-    /// If the object does not exist; the errors of [`Obj::migrate`](crate::model::Obj::migrate) if it
-    /// must move. [`Error::Decode`](crate::Error::Decode) if the value is damaged.
+    /// If the object does not exist; the errors of [`Obj::migrate`](crate::model::Obj::migrate) if
+    /// it must move. [`Error::Decode`](crate::Error::Decode) if the value is damaged.
     pub fn remove(&self, key: impl EncodeAs<K>) -> Result<Option<V>> {
         if self.at.has_nothing_to_remove()? {
             return Ok(None);
@@ -148,8 +149,8 @@ impl<'t, K: FieldType, V: FieldType> MapOf<'t, K, V> {
     /// Removes all entries of this map, or of this range.
     ///
     /// # Errors
-    /// If the object does not exist; the errors of [`Obj::migrate`](crate::model::Obj::migrate) if it
-    /// must move.
+    /// If the object does not exist; the errors of [`Obj::migrate`](crate::model::Obj::migrate) if
+    /// it must move.
     pub fn clear(&self) -> Result<()> {
         if self.at.has_nothing_to_remove()? {
             return Ok(());

@@ -72,8 +72,9 @@ impl<'t, E: FieldType> SetOf<'t, E> {
     /// Gives the set these elements and no others, as one operation. Writes what differs.
     ///
     /// The iterator is read to its end before anything changes, so it may read this set. Listeners
-    /// run when the set is as it will be. Cost: one seek and one step per element that is there, and
-    /// the writes of [`add`](SetOf::add) and [`remove`](SetOf::remove) for each element that differs.
+    /// run when the set is as it will be. Cost: one seek and one step per element that is there,
+    /// and the writes of [`add`](SetOf::add) and [`remove`](SetOf::remove) for each element that
+    /// differs.
     ///
     /// # Errors
     /// If the object does not exist, or the field cannot hold an element. Nothing has then changed.
@@ -94,8 +95,8 @@ impl<'t, E: FieldType> SetOf<'t, E> {
     /// more for an index.
     ///
     /// # Errors
-    /// If the object does not exist; the errors of [`Obj::migrate`](crate::model::Obj::migrate) if it
-    /// must move.
+    /// If the object does not exist; the errors of [`Obj::migrate`](crate::model::Obj::migrate) if
+    /// it must move.
     pub fn remove(&self, element: impl EncodeAs<E>) -> Result<bool> {
         if self.at.has_nothing_to_remove()? {
             return Ok(false);
@@ -106,8 +107,8 @@ impl<'t, E: FieldType> SetOf<'t, E> {
     /// Removes all elements of this set, or of this range.
     ///
     /// # Errors
-    /// If the object does not exist; the errors of [`Obj::migrate`](crate::model::Obj::migrate) if it
-    /// must move.
+    /// If the object does not exist; the errors of [`Obj::migrate`](crate::model::Obj::migrate) if
+    /// it must move.
     pub fn clear(&self) -> Result<()> {
         if self.at.has_nothing_to_remove()? {
             return Ok(());

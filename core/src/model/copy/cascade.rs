@@ -13,9 +13,10 @@ use crate::model::tx::Tx;
 
 /// The objects that an object leads to along named cascades.
 ///
-/// A cascade is a name at references: `#[permazen(cascade(forward = ["tree"], inverse = ["tree"]))]`.
-/// Forward, it leads from an object to those it refers to through the field; inverse, from an object
-/// to those that refer to it. Several names work together.
+/// A cascade is a name at references:
+/// `#[permazen(cascade(forward = ["tree"], inverse = ["tree"]))]`. Forward, it leads from an object
+/// to those it refers to through the field; inverse, from an object to those that refer to it.
+/// Several names work together.
 ///
 /// ```
 /// # use permazen::{PermazenObject, Permazen, Ref, kv::memory::MemoryStore};
@@ -55,8 +56,9 @@ impl<'t> Cascade<'t> {
         self
     }
 
-    /// Takes at most this many steps from the start. With 0, only the start is found. By default there
-    /// is no limit. Objects at the limit are found without a look at them, so they need not exist.
+    /// Takes at most this many steps from the start. With 0, only the start is found. By default
+    /// there is no limit. Objects at the limit are found without a look at them, so they need not
+    /// exist.
     pub fn limit(mut self, steps: usize) -> Self {
         self.limit = Some(steps);
         self

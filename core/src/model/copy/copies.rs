@@ -78,8 +78,8 @@ impl Copy {
         self
     }
 
-    /// First moves each source object to the schema of its transaction. Needed where the destination
-    /// does not record the schema in which the object is.
+    /// First moves each source object to the schema of its transaction. Needed where the
+    /// destination does not record the schema in which the object is.
     pub fn migrating(mut self) -> Self {
         self.migrate = true;
         self
@@ -91,8 +91,8 @@ impl<'t, M: Model> Obj<'t, M> {
     /// within this one. Returns the copy of this object. See [`Tx::copy_all`] for costs and errors.
     ///
     /// # Errors
-    /// [`Error::NotRegistered`](crate::Error::NotRegistered) if the destination lacks the model; the
-    /// errors of [`Tx::copy_all`].
+    /// [`Error::NotRegistered`](crate::Error::NotRegistered) if the destination lacks the model;
+    /// the errors of [`Tx::copy_all`].
     pub fn copy_to<'d>(&self, dest: &'d Tx, copy: Copy) -> Result<Obj<'d, M>> {
         dest.binding::<M>()?;
         let copied = self.tx().copy_all([self.id()], dest, copy)?;
@@ -111,21 +111,22 @@ impl<'t> AnyObj<'t> {
 
 impl Tx {
     /// Copies objects, and those to which the cascades of `copy` lead from them, to another
-    /// transaction or within this one. An object that exists at the destination is replaced. Returns
-    /// the ID of each copy by that of its source.
+    /// transaction or within this one. An object that exists at the destination is replaced.
+    /// Returns the ID of each copy by that of its source.
     ///
-    /// Everything is copied or nothing. References may go to objects that are copied later, so cycles
-    /// are no problem. Objects are copied in the schema in which they are.
+    /// Everything is copied or nothing. References may go to objects that are copied later, so
+    /// cycles are no problem. Objects are copied in the schema in which they are.
     ///
-    /// Cost: that of [`Cascade::ids`], and for each object that of reading it whole at the source and
-    /// of creating or storing it at the destination.
+    /// Cost: that of [`Cascade::ids`], and for each object that of reading it whole at the source
+    /// and of creating or storing it at the destination.
     ///
     /// # Errors
     /// Nothing is copied then, except that [`migrating`](Copy::migrating) may have moved source
     /// objects. If an object does not exist, or an object that is not copied is missing at the
     /// destination and a reference to it may not dangle there (in a [`Detached`](super::Detached)
     /// transaction any may); [`SchemaMismatch`](object::Error::SchemaMismatch) if the destination
-    /// does not record the schema of an object; if a hook deletes a copy that is new; errors of listeners.
+    /// does not record the schema of an object; if a hook deletes a copy that is new; errors of
+    /// listeners.
     pub fn copy_all(
         &self,
         objects: impl IntoIterator<Item = impl Into<ObjId>>,
@@ -145,8 +146,8 @@ impl Tx {
     }
 }
 
-/// Copies these objects. Returns the ID of each copy by that of its source, and the copies that did not
-/// exist before.
+/// Copies these objects. Returns the ID of each copy by that of its source, and the copies that did
+/// not exist before.
 fn copy_each(
     tx: &Tx,
     ids: &[ObjId],

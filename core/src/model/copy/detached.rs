@@ -15,9 +15,9 @@ use crate::object::{self, CopyOptions, Migrate};
 /// What serialized detached transactions begin with, and the version of their form.
 const HEADER: &[u8] = b"permazen detached 1\n";
 
-/// A transaction in memory, with objects, references, indexes and all else that a [`Tx`] has, but no
-/// commit. It keeps nothing of the transaction from which it was made, so it may live as long as the
-/// program and go to another thread.
+/// A transaction in memory, with objects, references, indexes and all else that a [`Tx`] has, but
+/// no commit. It keeps nothing of the transaction from which it was made, so it may live as long as
+/// the program and go to another thread.
 ///
 /// References in it may be to objects that it does not have.
 #[derive(Debug)]
@@ -128,7 +128,8 @@ impl Deref for Detached {
     }
 }
 
-/// Checks that a transaction has objects with good values, and what belongs to them, and nothing else.
+/// Checks that a transaction has objects with good values, and what belongs to them, and nothing
+/// else.
 fn check(tx: &object::Transaction) -> object::Result<()> {
     let again = tx.detached()?;
     let bundle = tx.bundle();

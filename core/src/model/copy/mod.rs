@@ -1,6 +1,6 @@
-//! Copies of objects and of what they refer to: which objects belong together (`cascade.rs`), copying
-//! them to any transaction (`copies.rs`), typed transactions in memory (`detached.rs`), and objects as
-//! plain data for JSON and the like (`graph/`).
+//! Copies of objects and of what they refer to: which objects belong together (`cascade.rs`),
+//! copying them to any transaction (`copies.rs`), typed transactions in memory (`detached.rs`), and
+//! objects as plain data for JSON and the like (`graph/`).
 
 mod cascade;
 mod copies;

@@ -1,6 +1,7 @@
 //! What has caused an error.
 //!
-//! The texts of errors have those of their causes, so `source` does not return these. Here they are.
+//! The texts of errors have those of their causes, so `source` does not return these. Here they
+//! are.
 
 use std::error::Error as StdError;
 
@@ -48,8 +49,8 @@ fn cause<'e>(error: &'e (dyn StdError + 'static)) -> Option<&'e (dyn StdError + 
 }
 
 impl Error {
-    /// This error and its causes, from the outermost to the first, to look for one of a type. Those of an error of this
-    /// crate are not its `source`, because its text has theirs already.
+    /// This error and its causes, from the outermost to the first, to look for one of a type. Those
+    /// of an error of this crate are not its `source`, because its text has theirs already.
     ///
     /// ```
     /// use permazen::Error;
@@ -62,8 +63,9 @@ impl Error {
         causes(self)
     }
 
-    /// Whether a commit has failed, and it is not known whether it took effect: find that out before the
-    /// transaction is run again. Closures of [`Permazen::write`](crate::Permazen::write) are not run again then.
+    /// Whether a commit has failed, and it is not known whether it took effect: find that out
+    /// before the transaction is run again. Closures of [`Permazen::write`](crate::Permazen::write)
+    /// are not run again then.
     ///
     /// ```
     /// use permazen::Error;

@@ -5,8 +5,8 @@ use std::fmt;
 
 use super::Error;
 
-/// The text of the error, then the causes that it does not mention, as a `main` that returns the error
-/// should print it. `{:#?}` shows the parts of the error.
+/// The text of the error, then the causes that it does not mention, as a `main` that returns the
+/// error should print it. `{:#?}` shows the parts of the error.
 impl fmt::Debug for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if f.alternate() {

@@ -31,7 +31,8 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 /// operation has changed nothing.
 ///
 /// The text has those of the causes, so a chain of sources shows no text twice:
-/// [`source`](std::error::Error::source) does not return what the text has. The causes themselves are in the fields.
+/// [`source`](std::error::Error::source) does not return what the text has. The causes themselves
+/// are in the fields.
 ///
 /// `?` turns every error of this crate and of its stores into this one. A `main` that returns it
 /// prints it for people, because `{:?}` is the text of the error with its causes; `{:#?}` shows its
@@ -151,8 +152,8 @@ pub enum Error {
         id: ObjId,
         /// The schema in which the object is.
         schema: SchemaId,
-        /// The value of that field there as text, escaped and shortened; `None` if the conversion is
-        /// that of the type, or the object has no value in a field of this name.
+        /// The value of that field there as text, escaped and shortened; `None` if the conversion
+        /// is that of the type, or the object has no value in a field of this name.
         value: Option<String>,
         /// The error of the conversion.
         r#source: Box<Error>,
@@ -170,8 +171,8 @@ pub enum Error {
         /// Whether that is the schema of the models. Then the value is null there, as that of a new
         /// object is until it gets its values.
         is_null: bool,
-        /// Whether the object is just being created: this is the error of an `#[on_create]` hook, or
-        /// an observer of creations, which is called before the object gets its values.
+        /// Whether the object is just being created: this is the error of an `#[on_create]` hook,
+        /// or an observer of creations, which is called before the object gets its values.
         is_new: bool,
     },
     /// A collection contains null, but the type of its elements, keys or values in the struct is no
@@ -198,8 +199,8 @@ pub enum Error {
     #[cfg(feature = "serde")]
     #[error(transparent)]
     Graph(#[from] crate::model::copy::GraphError),
-    /// The objects of a graph cannot have its IDs in this database, because its object types have other
-    /// storage IDs here, and IDs begin with these.
+    /// The objects of a graph cannot have its IDs in this database, because its object types have
+    /// other storage IDs here, and IDs begin with these.
     #[error(
         "the objects of the graph cannot have their IDs in this database: {reason}; {}",
         KEEP_IDS
@@ -219,7 +220,8 @@ pub enum Error {
     /// A query cannot continue at a page token.
     #[error(transparent)]
     PageToken(#[from] PageTokenError),
-    /// Objects of other recorded schemas have no entries in an index. The query would not find them.
+    /// Objects of other recorded schemas have no entries in an index. The query would not find
+    /// them.
     #[error("{}", described(.index, .type_name, *.missing, .schemas, .immovable.as_deref()))]
     PartialIndex {
         /// The index.
@@ -264,8 +266,8 @@ pub enum Error {
         /// The error that it has returned, or the limit of calls that it exceeds.
         r#source: Box<dyn std::error::Error + Send + Sync>,
     },
-    /// A load failed ([`Loader::finish`](crate::model::Loader::finish)), and what it had written could not be taken
-    /// back. The store can be refused as one that is being loaded.
+    /// A load failed ([`Loader::finish`](crate::model::Loader::finish)), and what it had written
+    /// could not be taken back. The store can be refused as one that is being loaded.
     #[error(
         "{}; what was loaded could not be taken back ({undo}): if the database is refused, remove the store and \
          load it again",
@@ -313,8 +315,8 @@ impl From<SchemaError> for Error {
 }
 
 impl From<object::Error> for Error {
-    /// Why the typed layer does not move an object, which rules are broken, and the error of a hook,
-    /// are returned as they are, not as the error of a listener.
+    /// Why the typed layer does not move an object, which rules are broken, and the error of a
+    /// hook, are returned as they are, not as the error of a listener.
     fn from(error: object::Error) -> Self {
         match error {
             object::Error::MoveRefused(cause) => match cause.downcast() {

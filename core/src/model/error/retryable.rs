@@ -52,8 +52,8 @@ fn is_object_error_retryable(error: &object::Error) -> bool {
 
 /// An error that a transaction closure may return; see [`Permazen::write`](crate::Permazen::write).
 ///
-/// It is implemented for [`Error`], boxed errors and, with the feature `anyhow`, `anyhow::Error`. An
-/// error type of your own needs a `From<permazen::Error>`, and one line:
+/// It is implemented for [`Error`], boxed errors and, with the feature `anyhow`, `anyhow::Error`.
+/// An error type of your own needs a `From<permazen::Error>`, and one line:
 ///
 /// ```
 /// # #[derive(Debug)] struct MyError(permazen::Error);

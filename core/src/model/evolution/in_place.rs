@@ -26,8 +26,8 @@ pub(in crate::model) struct Seen {
 
 impl Binding {
     /// Content of an object of another schema, as the model sees it. Each field is converted by
-    /// itself, so a value that has no counterpart leaves the others readable. Own conversions do not
-    /// run.
+    /// itself, so a value that has no counterpart leaves the others readable. Own conversions do
+    /// not run.
     pub(in crate::model) fn see(&self, old: ObjectData, tx: &dyn Narrows) -> Result<Seen> {
         let plan = self.plan(old.object_type());
         let mut writer = ObjectWriter::new(&self.fields);
@@ -167,8 +167,8 @@ impl Handle<'_> {
         Ok((moved, self.binding.fields.object_type.schema_of))
     }
 
-    /// The content of the object as the model sees it where the object is, and its schema; `None` if
-    /// the model cannot read it there.
+    /// The content of the object as the model sees it where the object is, and its schema; `None`
+    /// if the model cannot read it there.
     pub(in crate::model) fn content_in_place(&self) -> Result<Option<(ObjectData, SchemaId)>> {
         let (core, current) = (&self.tx.core, &self.binding.fields.object_type);
         let data = core.load(self.id, Migrate::No)?;

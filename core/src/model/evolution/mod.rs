@@ -1,11 +1,11 @@
-//! Objects that were stored with other models: what becomes of them under the models of the program,
-//! and moving them (docs/src/evolution.md).
+//! Objects that were stored with other models: what becomes of them under the models of the
+//! program, and moving them (docs/src/evolution.md).
 //!
 //! A [`Plan`] says where each field of a model gets its value from in a type of another schema. The
-//! report judges by plans and encodings, without values; moving one object, moving all, and seeing an
-//! object where it is apply a plan to values. Own conversions are given the old values (`old_values`) and
-//! write new ones (`new_values`). The rest of `model` asks for plans and reports, and sees objects in
-//! place.
+//! report judges by plans and encodings, without values; moving one object, moving all, and seeing
+//! an object where it is apply a plan to values. Own conversions are given the old values
+//! (`old_values`) and write new ones (`new_values`). The rest of `model` asks for plans and
+//! reports, and sees objects in place.
 
 mod counted;
 mod in_place;

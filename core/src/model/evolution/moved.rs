@@ -1,5 +1,5 @@
-//! What the object layer asks the models when an object moves: the content that it gets, and the old
-//! values that hooks are told.
+//! What the object layer asks the models when an object moves: the content that it gets, and the
+//! old values that hooks are told.
 
 use super::plan::FieldPlan;
 use super::upgrade::{Move, after_move, is_given, judge_dropped, push};

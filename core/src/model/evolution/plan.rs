@@ -14,8 +14,8 @@ pub(crate) struct Plan {
     fields: Vec<FieldPlan>,
     /// The old fields that no field of the struct takes over.
     pub(crate) leftovers: Vec<Arc<ResolvedField>>,
-    /// Whether all values stay as they are, whatever they are. References do not count, since a field
-    /// may no longer allow some.
+    /// Whether all values stay as they are, whatever they are. References do not count, since a
+    /// field may no longer allow some.
     pub(crate) keeps_all: bool,
 }
 
@@ -31,8 +31,8 @@ pub(crate) enum FieldPlan {
 }
 
 impl Plan {
-    /// The plan for objects of `old`, a type of the same name in another schema, under a model that declares
-    /// these fields, which are bound to its own schema.
+    /// The plan for objects of `old`, a type of the same name in another schema, under a model that
+    /// declares these fields, which are bound to its own schema.
     pub(crate) fn new(old: &ResolvedType, decls: &[FieldDecl], bound: &BoundFields) -> Self {
         let own_name = |name: &str| decls.iter().any(|decl| decl.name == name);
         let plan = |(position, decl): (usize, &FieldDecl)| {

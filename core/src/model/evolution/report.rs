@@ -9,8 +9,8 @@ use crate::schema::SchemaId;
 /// alone. No value is read, so nothing here says what a single object holds. It displays as text
 /// for people, with a line for each field that is not the same.
 ///
-/// [`Permazen::evolution_report`](crate::model::Permazen::evolution_report) makes it. With the feature
-/// `serde` it can be serialized.
+/// [`Permazen::evolution_report`](crate::model::Permazen::evolution_report) makes it. With the
+/// feature `serde` it can be serialized.
 ///
 /// ```
 /// use permazen::kv::KvDatabase;
@@ -80,8 +80,8 @@ pub struct TypeReport {
     pub objects: ObjectCount,
     /// Whether the models have the type. If they do not, its objects stay as they are.
     pub in_models: bool,
-    /// First the fields of the model, in their order, then the fields that the model lacks. The text
-    /// lists these apart.
+    /// First the fields of the model, in their order, then the fields that the model lacks. The
+    /// text lists these apart.
     pub fields: Vec<FieldReport>,
     /// The indexes of the model: those of its fields, then its composite indexes.
     #[doc(hidden)]
@@ -121,7 +121,8 @@ pub struct FieldReport {
     pub delete_actions: Vec<DeleteActionReport>,
 }
 
-/// What becomes of the delete actions of a reference when an object moves to the schema of the models.
+/// What becomes of the delete actions of a reference when an object moves to the schema of the
+/// models.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
@@ -190,19 +191,20 @@ pub enum FieldVerdict {
     /// so the object does not move, or a required value is missing.
     OwnCodeMaySet,
     /// The model lacks the field. Code of the program, `upgrade_with` of any field or
-    /// `on_schema_change` of the type, may take the value. Whether it does is only known when it runs: an
-    /// object that has a value that is not taken does not move.
+    /// `on_schema_change` of the type, may take the value. Whether it does is only known when it
+    /// runs: an object that has a value that is not taken does not move.
     OwnCodeMayTake,
     /// They are converted as well as possible, as the model accepts (`upgrade = "lossy"`), or as
-    /// [`Evolution::AsJava`](crate::model::Evolution::AsJava) does. What has no counterpart is lost.
+    /// [`Evolution::AsJava`](crate::model::Evolution::AsJava) does. What has no counterpart is
+    /// lost.
     Lossy {
         /// What the field holds in the recorded schema.
         from: String,
         /// What it holds in the model.
         to: String,
     },
-    /// The same, but what has no counterpart becomes null, and the model requires a value and states
-    /// no default. Reading such an object fails until the field is set.
+    /// The same, but what has no counterpart becomes null, and the model requires a value and
+    /// states no default. Reading such an object fails until the field is set.
     LossyOrNull {
         /// What the field holds in the recorded schema.
         from: String,
@@ -247,7 +249,8 @@ pub struct IndexReport {
 /// there, so its value is used where it is.
 ///
 /// If the value means something else now, give the field a new name, and make the new value of the
-/// old one: `#[permazen(upgrade_with = to_cents)] cents: i32`, where `to_cents` takes the old `price`.
+/// old one: `#[permazen(upgrade_with = to_cents)] cents: i32`, where `to_cents` takes the old
+/// `price`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
@@ -285,8 +288,8 @@ pub struct EvolutionWarning<'r> {
 }
 
 impl EvolutionReport {
-    /// What [`Builder::strict`](crate::model::Builder::strict) refuses: fields whose values would be lost,
-    /// and required values that are missing, where they concern at least one object.
+    /// What [`Builder::strict`](crate::model::Builder::strict) refuses: fields whose values would
+    /// be lost, and required values that are missing, where they concern at least one object.
     pub fn warnings(&self) -> impl Iterator<Item = EvolutionWarning<'_>> {
         let types = self.versions.iter().flat_map(|version| {
             let with_objects = version.types.iter().filter(|report| report.objects.counted > 0);

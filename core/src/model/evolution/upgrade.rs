@@ -227,8 +227,8 @@ impl<'a> Move<'a> {
 
     /// A field that has the same definition in the schema of the object is read there, and found in
     /// its index, without a move. So an own conversion may not give it another value: reading the
-    /// field, loading the object and the index would tell different values. By Java's rules, reading
-    /// a field moves the object first.
+    /// field, loading the object and the index would tell different values. By Java's rules,
+    /// reading a field moves the object first.
     fn refuse_other_values(&self) -> Result<()> {
         if self.evolution == Evolution::AsJava {
             return Ok(());

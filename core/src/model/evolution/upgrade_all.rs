@@ -25,10 +25,10 @@ impl Permazen {
     /// Objects need not be moved: without this, each one moves when it must. Moving all of them
     /// makes queries complete, and lets the other schemas be removed.
     ///
-    /// These moves alone are no changes for the rules: an object that could not move would be missing
-    /// in the indexes of the new schema, and while an index lacks entries, no object can get another
-    /// value in a unique field. So run [`Permazen::check_rules`] afterwards, if fields have become
-    /// unique or required, or values that are unique or required are converted.
+    /// These moves alone are no changes for the rules: an object that could not move would be
+    /// missing in the indexes of the new schema, and while an index lacks entries, no object can
+    /// get another value in a unique field. So run [`Permazen::check_rules`] afterwards, if fields
+    /// have become unique or required, or values that are unique or required are converted.
     ///
     /// ```
     /// use permazen::kv::memory::MemoryStore;
@@ -100,10 +100,10 @@ impl Permazen {
 ///   when it has looked at all schemas and found nothing more that can be moved, or after 16 such
 ///   passes ([`MigrationEnd::MoreMayCome`]).
 ///
-/// Cost: for each object, the cost of [`Obj::migrate`](crate::model::Obj::migrate), and one step to find it
-/// in the object schema index; for each batch, a transaction for reading and one for writing; for
-/// each pass, one seek per recorded schema. Memory: one batch, the listed refusals, and about 16
-/// bytes for each refused object.
+/// Cost: for each object, the cost of [`Obj::migrate`](crate::model::Obj::migrate), and one step to
+/// find it in the object schema index; for each batch, a transaction for reading and one for
+/// writing; for each pass, one seek per recorded schema. Memory: one batch, the listed refusals,
+/// and about 16 bytes for each refused object.
 #[must_use = "nothing is moved until `run` is called"]
 pub struct UpgradeAll<'a> {
     moves: ModelMoves<'a>,

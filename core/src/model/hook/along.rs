@@ -17,7 +17,8 @@ impl Route {
         Route { way: path.way().clone(), ends: B::TYPES }
     }
 
-    /// Which objects are observed, and from which. If only objects of one model are observed, `end` is that model.
+    /// Which objects are observed, and from which. If only objects of one model are observed, `end`
+    /// is that model.
     pub(super) fn watch(&self, models: &Models, end: Option<&Binding>) -> Result<Watch> {
         let (steps, mut filters) = self.way.resolve(models)?;
         if let (Some(end), Some(last)) = (end, filters.last_mut()) {

@@ -7,7 +7,8 @@ use crate::model::binding::{Binding, Models};
 use crate::model::error::{Error, Result};
 use crate::model::model_info::ModelInfo;
 
-/// Models, and where in them the fields begin that the constants of a [`Subject`](super::subject::Subject) name.
+/// Models, and where in them the fields begin that the constants of a
+/// [`Subject`](super::subject::Subject) name.
 #[derive(Debug, Clone, Copy)]
 pub struct Among {
     pub(super) name: &'static str,

@@ -62,8 +62,8 @@ pub(crate) fn call(tx: &Tx, hook: &Hook, event: &Event<'_>) -> object::Result<()
     Ok(())
 }
 
-/// The error of a hook for the creation of an object, which says so if the hook has asked the object
-/// for a value that it does not have yet.
+/// The error of a hook for the creation of an object, which says so if the hook has asked the
+/// object for a value that it does not have yet.
 fn of_new(
     source: Box<dyn std::error::Error + Send + Sync>,
     new: ObjId,

@@ -239,8 +239,8 @@ pub enum ListChange<E> {
         /// The position that it had. If `remove_range`, `replace`, `store` or a copy removes
         /// several elements, that is before all of them went: the first two of three have 0 and 1.
         /// Otherwise each removal is told as if it were made alone, after those told before, so the
-        /// same two have 0 and 0: by `retain`, by a deletion of what the elements refer to, and by a
-        /// move to a schema that does not allow such references.
+        /// same two have 0 and 0: by `retain`, by a deletion of what the elements refer to, and by
+        /// a move to a schema that does not allow such references.
         index: u32,
         /// The element.
         element: E,

@@ -79,8 +79,8 @@ impl Callback for AfterCommit {
     }
 }
 
-/// What a transaction has done with each object in sum, in the order in which it first did something
-/// with it. Nothing if it has created and deleted it.
+/// What a transaction has done with each object in sum, in the order in which it first did
+/// something with it. Nothing if it has created and deleted it.
 fn in_sum(happened: &[(ObjId, Happened)]) -> Vec<(ObjId, Committed)> {
     let mut order = Vec::new();
     // Whether the object existed before, and whether it exists after.

@@ -37,8 +37,8 @@ pub(crate) fn compile(
     Ok(Arc::new(listeners))
 }
 
-/// Registers a hook for objects of these models. With each model stands where the fields begin in it
-/// whose positions the hook names.
+/// Registers a hook for objects of these models. With each model stands where the fields begin in
+/// it whose positions the hook names.
 fn add(
     listeners: &mut ListenerSet,
     (models, bundle): (&Models, &SchemaBundle),

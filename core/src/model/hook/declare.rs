@@ -54,7 +54,8 @@ impl HookDecl {
         HookDecl { name, on: On::Validate(None), run }
     }
 
-    /// A hook that is called when the rules are checked for an object, after changes of these fields.
+    /// A hook that is called when the rules are checked for an object, after changes of these
+    /// fields.
     pub const fn on_validate_of(
         name: &'static str,
         fields: &'static [FieldPosition],

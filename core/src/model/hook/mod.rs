@@ -1,12 +1,13 @@
-//! Hooks: functions of models, mix-ins and kinds that are called when objects change, and observers,
-//! which are the same for a transaction or a database (docs/src/hooks.md).
+//! Hooks: functions of models, mix-ins and kinds that are called when objects change, and
+//! observers, which are the same for a transaction or a database (docs/src/hooks.md).
 //!
-//! `#[permazen::hooks]` writes declarations (`declare.rs`) in a block (`block.rs`). They are bound to the
-//! recorded schemas with the models (`compile.rs`). A listener of the object layer calls them (`call.rs`)
-//! and tells them (`told.rs`) what has changed: which fields tell it (`watched.rs`), and as what
-//! (`change.rs`). What can have hooks is in `subject.rs`, as models in `among.rs`. Hooks of objects to
-//! which a path leads are in `along.rs`, the path in `route.rs`. Hooks that check objects are called by
-//! the rules (`checker.rs`, `validate.rs`). Observers take the same way as hooks (`observe.rs`).
+//! `#[permazen::hooks]` writes declarations (`declare.rs`) in a block (`block.rs`). They are bound
+//! to the recorded schemas with the models (`compile.rs`). A listener of the object layer calls
+//! them (`call.rs`) and tells them (`told.rs`) what has changed: which fields tell it
+//! (`watched.rs`), and as what (`change.rs`). What can have hooks is in `subject.rs`, as models in
+//! `among.rs`. Hooks of objects to which a path leads are in `along.rs`, the path in `route.rs`.
+//! Hooks that check objects are called by the rules (`checker.rs`, `validate.rs`). Observers take
+//! the same way as hooks (`observe.rs`).
 
 mod after;
 pub(crate) mod along;

@@ -25,8 +25,8 @@ use crate::model::tx::Tx;
 use crate::object::{self, Happened, Hook, ListenerSet};
 use crate::schema::SchemaBundle;
 
-/// What can be observed: the changes of a field (`Person::AGE`), or [`creations`], [`deletions`] and
-/// [`changes`] of a model, mix-in or kind.
+/// What can be observed: the changes of a field (`Person::AGE`), or [`creations`], [`deletions`]
+/// and [`changes`] of a model, mix-in or kind.
 pub trait Observed: Clone + Send + Sync + 'static {
     /// The model, mix-in or kind whose objects are observed.
     type Model: Subject;
@@ -48,8 +48,8 @@ pub struct Listeners<'a> {
     set: &'a mut ListenerSet,
     models: &'a Models,
     bundle: &'a SchemaBundle,
-    /// The models whose objects are observed, and where in them the fields begin whose positions are
-    /// given.
+    /// The models whose objects are observed, and where in them the fields begin whose positions
+    /// are given.
     places: Vec<(&'a Binding, usize)>,
     hook: Hook,
 }
@@ -119,18 +119,18 @@ macro_rules! events_of_models {
 events_of_models! {
     /// The creation of objects of `M`, for [`Tx::observe`].
     Creation from
-    /// The creation of objects of a model, of a kind, or of any model with a mix-in. It is told when
-    /// the object has default values; its other values follow as changes.
+    /// The creation of objects of a model, of a kind, or of any model with a mix-in. It is told
+    /// when the object has default values; its other values follow as changes.
     creations;
     /// The deletion of objects of `M`, for [`Tx::observe`].
     Deletion from
-    /// The deletion of objects of a model, of a kind, or of any model with a mix-in. It is told before
-    /// the deletion, while the object can be read.
+    /// The deletion of objects of a model, of a kind, or of any model with a mix-in. It is told
+    /// before the deletion, while the object can be read.
     deletions;
     /// Changes of objects of `M`, for [`Tx::observe`].
     AnyChange from
-    /// Changes of any field of the objects of a model, of a kind, or of any model with a mix-in, except
-    /// counters.
+    /// Changes of any field of the objects of a model, of a kind, or of any model with a mix-in,
+    /// except counters.
     changes;
 }
 
@@ -319,8 +319,8 @@ fn next_id() -> ObserverId {
 impl Tx {
     /// Calls `observer` for what happens from now on until the end of this transaction, as if it
     /// were a hook: after the hooks of the models and the observers that were added before. If it
-    /// fails, the operation of which it was told is undone. An observer that is added in an operation
-    /// that is undone is removed with it.
+    /// fails, the operation of which it was told is undone. An observer that is added in an
+    /// operation that is undone is removed with it.
     ///
     /// ```
     /// # use permazen::{PermazenObject, Permazen, kv::memory::MemoryStore};
@@ -376,7 +376,8 @@ impl Tx {
 #[derive(Default)]
 pub(crate) struct Observers {
     state: Mutex<State>,
-    /// Whether there are any. Most programs have none, and then threads do not wait for each other here.
+    /// Whether there are any. Most programs have none, and then threads do not wait for each other
+    /// here.
     any: AtomicBool,
 }
 
@@ -478,8 +479,8 @@ impl CommittedObserver {
         CommittedObserver { types: types_of::<M>, tell: Arc::new(tell) }
     }
 
-    /// The observers to call after transactions with these models. Their storage IDs are those of the database as
-    /// it is: a type whose last object was deleted can get another one.
+    /// The observers to call after transactions with these models. Their storage IDs are those of
+    /// the database as it is: a type whose last object was deleted can get another one.
     fn of(&self, models: &Models) -> Result<ToldOfCommits> {
         Ok(ToldOfCommits { types: (self.types)(models)?, tell: Arc::clone(&self.tell) })
     }

@@ -1,5 +1,5 @@
-//! Whose objects hooks and observers are told of: those of a model, of all models that have a mix-in,
-//! or of a kind.
+//! Whose objects hooks and observers are told of: those of a model, of all models that have a
+//! mix-in, or of a kind.
 
 use std::any::TypeId;
 
@@ -23,8 +23,8 @@ use crate::model::tx::Tx;
             an enum `Pet<'t>`, whose kind is then `PetKind`"
 )]
 pub trait Subject: Sized + 'static {
-    /// What a hook or observer gets of an object: `Obj<'t, Person>` of a model, [`With<'t, Named>`](crate::model::With)
-    /// of a mix-in, `Pet<'t>` of a kind.
+    /// What a hook or observer gets of an object: `Obj<'t, Person>` of a model,
+    /// [`With<'t, Named>`](crate::model::With) of a mix-in, `Pet<'t>` of a kind.
     type This<'t>: Copy;
 
     /// The models.

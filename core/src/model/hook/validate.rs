@@ -31,8 +31,8 @@ impl Checker {
         hooks.iter().filter_map(checker).collect()
     }
 
-    /// Lets the hook check an object. What a hook has done that finds something wrong is undone. Also
-    /// returns whether the hook has changed something.
+    /// Lets the hook check an object. What a hook has done that finds something wrong is undone.
+    /// Also returns whether the hook has changed something.
     ///
     /// # Errors
     /// The error of the hook, if it is one of the store or of the transaction.

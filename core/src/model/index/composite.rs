@@ -72,9 +72,9 @@ pub(super) struct ByTuple<V>(PhantomData<fn() -> V>);
 
 /// A composite index, restricted to objects of `M`: a live view in the order of the columns.
 ///
-/// `R` is the values of the columns that are not fixed to one value. [`prefix`](CompositeIndex::prefix)
-/// fixes the first of these columns and continues with the next one. [`range`](CompositeIndex::range)
-/// restricts it.
+/// `R` is the values of the columns that are not fixed to one value.
+/// [`prefix`](CompositeIndex::prefix) fixes the first of these columns and continues with the next
+/// one. [`range`](CompositeIndex::range) restricts it.
 pub struct CompositeIndex<'t, M, V, R = V> {
     tx: &'t Tx,
     view: IndexView<'t>,
@@ -152,8 +152,8 @@ impl<'t, M: Target, V: Tuple, R> CompositeIndex<'t, M, V, R> {
     /// gives the first page. A limit of 0 counts as 1. See [`Index::page`](super::Index::page).
     ///
     /// Cost: one seek, one step per entry, and one more step to see whether there are more entries,
-    /// if no column after the first restricted one is restricted too. A page of thousands costs more
-    /// seeks. If several types share the index, entries of other types cost seeks too.
+    /// if no column after the first restricted one is restricted too. A page of thousands costs
+    /// more seeks. If several types share the index, entries of other types cost seeks too.
     ///
     /// # Errors
     /// [`Error::PageToken`] if the token belongs to another index.
@@ -205,9 +205,9 @@ impl<'t, M: Target, V: Tuple, R> CompositeIndex<'t, M, V, R> {
 
     /// The objects of a set, in the order of this view; can also be read from the back.
     ///
-    /// Cost: that of [`objects`](CompositeIndex::objects), and for each object of the view at most one seek for
-    /// each simple set of which the set is composed. If the set is small and the order does not
-    /// matter, read the set.
+    /// Cost: that of [`objects`](CompositeIndex::objects), and for each object of the view at most
+    /// one seek for each simple set of which the set is composed. If the set is small and the order
+    /// does not matter, read the set.
     pub fn objects_in<S: SetOfObjs<'t, M>>(
         &self,
         set: S,

@@ -1,5 +1,5 @@
-//! Where the index entries of a model's objects are that lie in other recorded schemas. Queries, the
-//! report and `build_indexes` ask here.
+//! Where the index entries of a model's objects are that lie in other recorded schemas. Queries,
+//! the report and `build_indexes` ask here.
 
 use std::sync::{Arc, PoisonError};
 
@@ -40,7 +40,8 @@ impl Bindings {
     }
 }
 
-/// The recorded schemas in which the entries of the model's objects are not just those of the index.
+/// The recorded schemas in which the entries of the model's objects are not just those of the
+/// index.
 fn others(
     binding: &Binding,
     wanted: Wanted<'_>,
@@ -83,8 +84,8 @@ pub(crate) fn has_index(object_type: &ResolvedType, id: StorageId) -> bool {
         || object_type.all_fields().any(|field| field.storage_id == id && field.is_indexed())
 }
 
-/// Whether the maps of two types have keys of the same encoding, so that the entries of their values
-/// have the same form.
+/// Whether the maps of two types have keys of the same encoding, so that the entries of their
+/// values have the same form.
 pub(super) fn keys_agree(one: &ResolvedType, other: &ResolvedType, id: StorageId) -> bool {
     let keys = map_key_of(one, id).zip(map_key_of(other, id));
     keys.is_none_or(|(one, other)| one.is_same(&**other))
@@ -113,8 +114,8 @@ struct Covered<'a> {
     evolution: Evolution,
 }
 
-/// An index whose entries mean the same, and the columns that may have values which the wanted index
-/// cannot have.
+/// An index whose entries mean the same, and the columns that may have values which the wanted
+/// index cannot have.
 type Found = (IndexShape, Vec<(usize, Arc<dyn Encoding>)>);
 
 impl Covered<'_> {
@@ -177,7 +178,8 @@ impl Covered<'_> {
         }
     }
 
-    /// Whether the old type has fields that the model does not know. By Java's rules they are dropped.
+    /// Whether the old type has fields that the model does not know. By Java's rules they are
+    /// dropped.
     fn has_unknown_fields(&self) -> bool {
         self.evolution == Evolution::Exact && self.binding.has_unknown_fields(self.plan)
     }

@@ -12,8 +12,8 @@ use crate::model::target::Target;
 use crate::model::tx::Tx;
 use crate::model::values::EncodeAs;
 
-/// An index in which objects are found by a value of type `Q`: of an indexed field; of the elements,
-/// keys or values of a collection; or a composite index, with a tuple of values.
+/// An index in which objects are found by a value of type `Q`: of an indexed field; of the
+/// elements, keys or values of a collection; or a composite index, with a tuple of values.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` has no index in which an object could be found",
     label = "not indexed",
@@ -70,8 +70,8 @@ impl<Q, I: FindBy<Q>> FindBy<Q> for WhenPartial<I> {
 
 impl Tx {
     /// The object that has a value in an index: `tx.find(User::EMAIL, "ann@example.org")?`. In a
-    /// composite index, it is found by all its values: `tx.find(Person::NAME_AGE, ("Ann", 30))?`; in
-    /// that of a collection, by an element, key or value.
+    /// composite index, it is found by all its values: `tx.find(Person::NAME_AGE, ("Ann", 30))?`;
+    /// in that of a collection, by an element, key or value.
     ///
     /// If several objects have the value, it is the one with the smallest object ID. To see all,
     /// [`index`](Tx::index) and `get`.

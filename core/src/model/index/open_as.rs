@@ -42,8 +42,8 @@ pub enum OnPartial {
     Scan,
 }
 
-/// How to open an index. This matters while objects of other recorded schemas have no entries in it,
-/// or entries that do not fit the model.
+/// How to open an index. This matters while objects of other recorded schemas have no entries in
+/// it, or entries that do not fit the model.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub struct OpenAs {
     /// What the query does if objects lack entries.

@@ -37,8 +37,8 @@ pub struct Page<E> {
 ///
 /// It belongs to one index of one database. The token of another index is refused. Restrictions are
 /// not part of it: query the next page with those of the previous one. The text has a check sum, so
-/// damage is noticed. It is neither secret nor signed: a program that has it can read the values of an
-/// entry in it, and can make tokens of its own, which name other places of the same index.
+/// damage is noticed. It is neither secret nor signed: a program that has it can read the values of
+/// an entry in it, and can make tokens of its own, which name other places of the same index.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct PageToken {
     /// The storage ID of the index; 0 for a place among object IDs.

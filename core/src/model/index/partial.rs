@@ -47,8 +47,8 @@ pub(in crate::model) fn lacks_entries(
 }
 
 /// Extends `view` to the objects of these models in all recorded schemas. Entries in other indexes
-/// that mean the same are added, and entries of values that the model sees differently are left out.
-/// Objects that still lack entries are treated as [`OpenAs::on_partial`] says:
+/// that mean the same are added, and entries of values that the model sees differently are left
+/// out. Objects that still lack entries are treated as [`OpenAs::on_partial`] says:
 ///
 /// * [`OnPartial::Refuse`]: if there is such an object, the query is refused.
 /// * [`OnPartial::Allow`]: the query does not find them.
@@ -66,15 +66,15 @@ pub(in crate::model) fn complete<'t>(
     complete_with(tx, view, models, with_keys, (open_as, &mut |_, error| Err(error)), Vec::new())
 }
 
-/// Whether a query returns the entries that exist and no others: by Java's rules, unless the caller asks
-/// for a scan.
+/// Whether a query returns the entries that exist and no others: by Java's rules, unless the caller
+/// asks for a scan.
 pub(super) fn shows_only_entries(tx: &Tx, open_as: OpenAs) -> Result<bool> {
     let as_java = tx.models()?.evolution() == Evolution::AsJava;
     Ok(as_java && open_as.on_partial != OnPartial::Scan)
 }
 
-/// Does the same as [`complete`] for the check of a rule, also by Java's rules: what the index does not
-/// have would not be checked.
+/// Does the same as [`complete`] for the check of a rule, also by Java's rules: what the index does
+/// not have would not be checked.
 pub(in crate::model) fn complete_for_rules<'t>(
     tx: &'t Tx,
     view: &IndexView<'t>,
@@ -84,8 +84,8 @@ pub(in crate::model) fn complete_for_rules<'t>(
     complete_with(tx, view, models, false, (open_as, &mut |_, error| Err(error)), Vec::new())
 }
 
-/// Does the same as [`complete_for_rules`], and calls `unreadable` for each object whose entries cannot be
-/// found out, which then has none. If it fails, this does.
+/// Does the same as [`complete_for_rules`], and calls `unreadable` for each object whose entries
+/// cannot be found out, which then has none. If it fails, this does.
 pub(in crate::model) fn complete_for_check<'t>(
     tx: &'t Tx,
     view: &IndexView<'t>,
@@ -121,8 +121,8 @@ fn complete_with<'t>(
             if on_partial == OnPartial::Allow && matches!(other.entries, Entries::Missing) {
                 continue;
             }
-            // A query must not be refused because of objects that are gone. So where it may be refused,
-            // what the transaction remembers counts only until the next write.
+            // A query must not be refused because of objects that are gone. So where it may be
+            // refused, what the transaction remembers counts only until the next write.
             let may_refuse = on_partial == OnPartial::Refuse && other.may_lack_entries();
             let rely = if may_refuse { Rely::UntilNextWrite } else { Rely::Always };
             if has_none(tx, other.schema, of_type, rely)? {

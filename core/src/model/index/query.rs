@@ -110,8 +110,8 @@ impl<'t, T: Target, C: Columns> Index<'t, T, C> {
         Ok(self.with(restrict(self.tx, &self.view, 0, &range)?))
     }
 
-    /// The part of the index with strings that begin with a text: `starts_with("Ann")`. Null does not
-    /// begin with anything.
+    /// The part of the index with strings that begin with a text: `starts_with("Ann")`. Null does
+    /// not begin with anything.
     ///
     /// The strings with one beginning lie side by side, so this reads nothing else: one seek, then
     /// one step per entry.
@@ -204,8 +204,8 @@ impl<'t, T: Target, C: Columns> Index<'t, T, C> {
 
     /// The objects of a set, in the order of this view; can also be read from the back.
     ///
-    /// Cost: that of [`objects`](Index::objects), and for each object of the view at most one seek for
-    /// each simple set of which the set is composed. If the set is small and the order does not
+    /// Cost: that of [`objects`](Index::objects), and for each object of the view at most one seek
+    /// for each simple set of which the set is composed. If the set is small and the order does not
     /// matter, read the set.
     pub fn objects_in<S: SetOfObjs<'t, T>>(
         &self,
@@ -335,18 +335,18 @@ impl Tx {
     /// Asking for an index that does not exist does not compile.
     ///
     /// Objects that are in another recorded schema have the index entries of that schema. If it has
-    /// the same index, or one whose entries mean the same, they are found. Entries mean the same, for
-    /// example, if only constants were added at the end of an enum, or if the field has another name
-    /// now (`was`). Otherwise the index is incomplete, and the query is refused, unless it says what to
-    /// do with the missing objects:
+    /// the same index, or one whose entries mean the same, they are found. Entries mean the same,
+    /// for example, if only constants were added at the end of an enum, or if the field has another
+    /// name now (`was`). Otherwise the index is incomplete, and the query is refused, unless it
+    /// says what to do with the missing objects:
     /// [`Person::NAME.allow_partial()`](crate::model::Field::allow_partial) or
-    /// [`Person::NAME.complete_by_scan()`](crate::model::Field::complete_by_scan). Whether the index is
-    /// complete is found out when it is opened here.
+    /// [`Person::NAME.complete_by_scan()`](crate::model::Field::complete_by_scan). Whether the
+    /// index is complete is found out when it is opened here.
     ///
     /// Cost: nothing if all recorded schemas with that type have the index. Otherwise one seek for
     /// each schema without it, once in a transaction; if objects would be missing, again after each
-    /// write. A query that is refused counts the missing objects, up to 1,000, and tries whether the
-    /// first one can move.
+    /// write. A query that is refused counts the missing objects, up to 1,000, and tries whether
+    /// the first one can move.
     ///
     /// # Errors
     /// [`Error::NotRegistered`]; [`Error::PartialIndex`] if objects are in schemas without this

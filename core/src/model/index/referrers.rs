@@ -9,8 +9,8 @@ use crate::model::error::Result;
 use crate::model::tx::Tx;
 use crate::object::IdSet;
 
-/// The objects of a model that refer to `target` through a field, each once. The errors are those of
-/// a query of the index.
+/// The objects of a model that refer to `target` through a field, each once. The errors are those
+/// of a query of the index.
 pub(in crate::model) fn referrers<'t>(
     tx: &'t Tx,
     binding: &'t Binding,

@@ -30,7 +30,8 @@ pub(super) enum Rely {
 }
 
 impl SeenObjects {
-    /// Whether a type has no objects in a schema. Cost: one seek, unless the transaction remembers it.
+    /// Whether a type has no objects in a schema. Cost: one seek, unless the transaction remembers
+    /// it.
     pub(super) fn has_none(
         seen: &RefCell<SeenObjects>,
         core: &Transaction,

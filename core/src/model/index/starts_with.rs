@@ -7,8 +7,8 @@ use crate::encoding::{AsText, JavaString, string};
 use crate::model::error::Result;
 use crate::object::IndexView;
 
-/// A type whose values are stored in the encoding of strings, so that `starts_with` finds the values
-/// that begin with a text.
+/// A type whose values are stored in the encoding of strings, so that `starts_with` finds the
+/// values that begin with a text.
 ///
 /// Implement it for a type of your own whose [`write_to`](crate::encoding::Encodable::write_to) is
 /// that of `String`, and for an `Option` of it. If its encoding differs, queries find the wrong

@@ -98,8 +98,8 @@ impl Included {
         self
     }
 
-    /// Whether each of these lists has the mix-in with this path, which is all that constant code can
-    /// compare: two structs of the same path are in bodies of functions.
+    /// Whether each of these lists has the mix-in with this path, which is all that constant code
+    /// can compare: two structs of the same path are in bodies of functions.
     pub const fn in_all(path: &str, lists: &[&[Included]]) -> bool {
         let mut list = 0;
         while list < lists.len() {

@@ -17,8 +17,8 @@ use crate::model::target::wrong_type;
 use crate::model::tx::Tx;
 use crate::model::values::EncodeAs;
 
-/// An object of any model that has mix-in `X`, as hooks of the mix-in and observers of its fields get
-/// it. The accessors of the mix-in's own fields are methods of the handle.
+/// An object of any model that has mix-in `X`, as hooks of the mix-in and observers of its fields
+/// get it. The accessors of the mix-in's own fields are methods of the handle.
 ///
 /// ```
 /// use permazen::model::{With, changes};
@@ -179,8 +179,8 @@ impl<X> fmt::Debug for With<'_, X> {
 }
 
 impl<'t> AnyObj<'t> {
-    /// The object with the accessors of mix-in `X`, if a registered model of its type has it. Queries
-    /// of the constants of a mix-in give `AnyObj`. No cost.
+    /// The object with the accessors of mix-in `X`, if a registered model of its type has it.
+    /// Queries of the constants of a mix-in give `AnyObj`. No cost.
     ///
     /// ```
     /// # use permazen::{Permazen, PermazenFields, PermazenObject, kv::memory::MemoryStore};

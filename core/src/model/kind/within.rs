@@ -9,7 +9,8 @@ use crate::model::reference::Ref;
 use crate::model::target::Target;
 use crate::model::values::{EncodeAs, encode_option};
 
-/// A model or kind whose objects are all of `K`: `K` itself, a kind that has it, or [`Any`](crate::Any).
+/// A model or kind whose objects are all of `K`: `K` itself, a kind that has it, or
+/// [`Any`](crate::Any).
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is no member of `{K}`",
     label = "an object of another type",
@@ -22,8 +23,8 @@ pub trait Within<K> {}
 impl<T: Target, K: Target> Within<K> for T where T::Live<'static>: Becomes<K::Live<'static>> {}
 
 /// A handle on an object that can also have an `L`. The derive of a kind knows the enums of other
-/// kinds among its members, and not how these kinds are called; so what belongs to a kind is said of
-/// handles.
+/// kinds among its members, and not how these kinds are called; so what belongs to a kind is said
+/// of handles.
 #[doc(hidden)]
 pub trait Becomes<L> {}
 
@@ -62,8 +63,8 @@ impl<M: Model + Within<T>, T: Target> EncodeAs<Option<Ref<T>>> for Obj<'_, M> {
     }
 }
 
-/// An `Option` of a handle of a model or kind, or of an [`AnyObj`]: each handle can have itself, and
-/// nothing else that is a value can.
+/// An `Option` of a handle of a model or kind, or of an [`AnyObj`]: each handle can have itself,
+/// and nothing else that is a value can.
 #[diagnostic::do_not_recommend]
 impl<H: Becomes<H> + EncodeAs<Option<Ref<T>>>, T: Target> EncodeAs<Option<Ref<T>>> for &Option<H> {
     #[inline]

@@ -32,8 +32,8 @@ pub trait ReferenceField: Copy {
     fn at(self) -> ReferenceAt;
 }
 
-/// Whether an object can belong to both types: a model meets itself and the kinds to which it belongs,
-/// a kind meets itself and its members, and [`Any`](crate::Any) meets all of them.
+/// Whether an object can belong to both types: a model meets itself and the kinds to which it
+/// belongs, a kind meets itself and its members, and [`Any`](crate::Any) meets all of them.
 #[diagnostic::on_unimplemented(
     message = "this step cannot be made from `{Self}`: the field is of or refers to `{Other}`",
     label = "the objects here are `{Self}`",

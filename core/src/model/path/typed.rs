@@ -48,13 +48,14 @@ use crate::object::{IdFilter, PathStep};
 /// ```
 ///
 /// A step forward reads what the accessor of the field reads, and a step back finds what a query of
-/// the index finds. So objects of other schemas take part as they do there: a field that was renamed
-/// is found, one that is missing in the object's schema has no reference, and an object whose field
-/// must be converted moves. After each step, objects of types that the path does not allow there
-/// are left out without an error.
+/// the index finds. So objects of other schemas take part as they do there: a field that was
+/// renamed is found, one that is missing in the object's schema has no reference, and an object
+/// whose field must be converted moves. After each step, objects of types that the path does not
+/// allow there are left out without an error.
 ///
-/// The field of a step can be one that several models share: that of a kind (`PetKind::NAMED.owner`),
-/// or of a mix-in in all models (`Named::OWNER`), whose owners are [`Any`].
+/// The field of a step can be one that several models share: that of a kind
+/// (`PetKind::NAMED.owner`), or of a mix-in in all models (`Named::OWNER`), whose owners are
+/// [`Any`].
 ///
 /// A path is a description. It is made once, and cheap to clone; a `static` holds it in a
 /// [`LazyLock`](std::sync::LazyLock).
@@ -104,12 +105,12 @@ impl<A: Target, B: Target, N: Plurality> Path<A, B, N> {
     /// All steps but the last are made at once. If the last step leads back, the set is live and
     /// reads the index when it is used; otherwise it has the objects of this moment. Cost for each
     /// object and step: one get for a reference, one seek and a step per element of a collection,
-    /// one seek and a step per referring object; for a field that several models share, one seek for each
-    /// of them.
+    /// one seek and a step per referring object; for a field that several models share, one seek
+    /// for each of them.
     ///
     /// # Errors
-    /// [`NotRegistered`](crate::Error::NotRegistered) if a type of the path has no model here. If an
-    /// object does not exist and the step reads a reference from it; collections of such objects
+    /// [`NotRegistered`](crate::Error::NotRegistered) if a type of the path has no model here. If
+    /// an object does not exist and the step reads a reference from it; collections of such objects
     /// are skipped. [`PartialIndex`](crate::Error::PartialIndex) if a step leads back, and objects
     /// of other schemas may have such references without entries in the index.
     pub fn follow<'t>(
@@ -157,9 +158,9 @@ impl<A: Target, B: Target, N: Plurality> Path<A, B, N> {
         Ok(Objs::new(tx, ids))
     }
 
-    /// The path as the object layer sees it: its steps, and which objects it allows before the first
-    /// step, after it, and so on. For listeners along paths. Fields with another name in other
-    /// schemas are other fields there, and not part of it.
+    /// The path as the object layer sees it: its steps, and which objects it allows before the
+    /// first step, after it, and so on. For listeners along paths. Fields with another name in
+    /// other schemas are other fields there, and not part of it.
     ///
     /// # Errors
     /// [`NotRegistered`](crate::Error::NotRegistered) if a type of the path has no model here.

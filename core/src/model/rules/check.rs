@@ -82,8 +82,8 @@ type Failed = BTreeMap<ObjId, (Touched, Vec<Violation>)>;
 /// One check of several objects.
 struct Check<'t> {
     tx: &'t Tx,
-    /// The rules whose partial index was reported already, by their paths, with the change counter of
-    /// the store at that time.
+    /// The rules whose partial index was reported already, by their paths, with the change counter
+    /// of the store at that time.
     partial: BTreeMap<&'t str, (&'t Unique, u64)>,
     /// Whether the last object was not checked because of such an index. It must be checked again.
     unchecked: bool,
@@ -199,8 +199,8 @@ impl<'t> Check<'t> {
         match checker.check(self.tx, id) {
             Ok((Judgement::Right, changed)) => {
                 if !changed {
-                    // What was done and undone needs no check. Objects for which the hook has called
-                    // `revalidate` do.
+                    // What was done and undone needs no check. Objects for which the hook has
+                    // called `revalidate` do.
                     let mut asked = core.dirty_set.take();
                     asked.retain(|_, touched| touched.whole);
                     core.dirty_set.put_back(asked);
@@ -332,8 +332,8 @@ impl<'t> Check<'t> {
         Ok(!others.iter().any(|other| other.schema == schema))
     }
 
-    /// Calls the model's own functions. The object is loaded once. `is_null` says whether a null in a
-    /// required field was found already.
+    /// Calls the model's own functions. The object is loaded once. `is_null` says whether a null in
+    /// a required field was found already.
     fn valid(
         &self,
         binding: &Binding,
@@ -348,8 +348,8 @@ impl<'t> Check<'t> {
         });
         match loaded {
             Ok(()) => {}
-            // That null is the violation. A null that is older than the transaction is not, so it is
-            // said that the functions cannot be called.
+            // That null is the violation. A null that is older than the transaction is not, so it
+            // is said that the functions cannot be called.
             Err(error) if is_null && is_about_null(&error) => {}
             Err(error) if keeps_from_checking(&error) => {
                 let path = binding.info.name;
@@ -424,8 +424,8 @@ impl Tx {
         complete_for_rules(self, &view, &scope, how)
     }
 
-    /// The same entries, with those of objects that lack them. Calls `unreadable` for each object whose
-    /// entries cannot be found out.
+    /// The same entries, with those of objects that lack them. Calls `unreadable` for each object
+    /// whose entries cannot be found out.
     pub(super) fn unique_view_of_all(
         &self,
         rule: &Unique,

@@ -48,7 +48,8 @@ impl CommitError {
         &self.error
     }
 
-    /// Whether it is not known whether the transaction was committed; see [`Error::is_outcome_unknown`].
+    /// Whether it is not known whether the transaction was committed; see
+    /// [`Error::is_outcome_unknown`].
     pub fn is_outcome_unknown(&self) -> bool {
         self.error.is_outcome_unknown()
     }

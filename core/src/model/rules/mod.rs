@@ -5,8 +5,9 @@
 //! uniqueness in `unique`, with the exempt values (`excluded`) as bytes.
 //!
 //! The object layer notes which objects have changed (`object/dirty_set.rs`). `check` checks the
-//! rules for them before the transaction commits, or at the end of each operation, as `in_transaction`
-//! sets it; `scan` checks them for all objects. `required` finds null where there must be values.
+//! rules for them before the transaction commits, or at the end of each operation, as
+//! `in_transaction` sets it; `scan` checks them for all objects. `required` finds null where there
+//! must be values.
 
 mod bound;
 mod check;

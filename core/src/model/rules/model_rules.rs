@@ -1,4 +1,5 @@
-//! Binds the rules of models to their fields and indexes, and says which changes the object layer must note for them.
+//! Binds the rules of models to their fields and indexes, and says which changes the object layer
+//! must note for them.
 
 use std::sync::Arc;
 

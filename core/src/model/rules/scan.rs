@@ -22,8 +22,8 @@ const NO_SUCH_FIELD: &str = "has no value, because the schema of the object lack
                              renamed it, state the newer name with `was = \"…\"`; otherwise set a value, or \
                              declare an `Option`";
 
-/// What breaks rules in a database. It displays as text for people: how many violations there are, then a
-/// line for each of the first ten, and how many more.
+/// What breaks rules in a database. It displays as text for people: how many violations there are,
+/// then a line for each of the first ten, and how many more.
 #[derive(Debug)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
@@ -62,8 +62,8 @@ impl Permazen {
     /// are otherwise checked for objects that change, so objects that were stored before a rule was
     /// stated, or by programs that do not check it, may break it. Changes nothing.
     ///
-    /// Objects that have the same value are listed once, by the first of them. An object that cannot be
-    /// read, because it is damaged or a conversion of it fails, is listed with the
+    /// Objects that have the same value are listed once, by the first of them. An object that
+    /// cannot be read, because it is damaged or a conversion of it fails, is listed with the
     /// [cause](Violation::cause), and the check goes on.
     ///
     /// ```
@@ -106,8 +106,8 @@ impl Permazen {
         })
     }
 
-    /// Does the same as [`check_rules`](Permazen::check_rules), but hands each violation to `found`,
-    /// until that returns [`ControlFlow::Break`].
+    /// Does the same as [`check_rules`](Permazen::check_rules), but hands each violation to
+    /// `found`, until that returns [`ControlFlow::Break`].
     ///
     /// # Errors
     /// The errors of [`Permazen::begin`].
@@ -146,8 +146,9 @@ fn scan(tx: &Tx, found: &mut Found<'_>) -> Result<()> {
     Ok(())
 }
 
-/// Checks what [`check_content`](super::new_content::check_content) does not, of a database whose objects are all new:
-/// hooks that validate, whose changes are kept, and then unique fields and singletons.
+/// Checks what [`check_content`](super::new_content::check_content) does not, of a database whose
+/// objects are all new: hooks that validate, whose changes are kept, and then unique fields and
+/// singletons.
 pub(in crate::model) fn check_together(tx: &Tx) -> Result<()> {
     run_hooks(tx)?;
     let mut listed = Vec::new();
@@ -169,7 +170,8 @@ pub(in crate::model) fn check_together(tx: &Tx) -> Result<()> {
 /// So many objects are noted before they are checked.
 const TOGETHER: usize = 1000;
 
-/// Checks all objects of the models that have hooks that validate, as a commit checks objects that were created.
+/// Checks all objects of the models that have hooks that validate, as a commit checks objects that
+/// were created.
 fn run_hooks(tx: &Tx) -> Result<()> {
     for binding in tx.models()?.iter().filter(|it| !it.rules.checkers.is_empty()) {
         for (at, id) in tx.core.objects_of([binding.storage_id()])?.iter().enumerate() {
@@ -299,8 +301,8 @@ fn duplicates(tx: &Tx, rule: &Unique, found: &mut Found<'_>) -> Result<ControlFl
     Ok(report(&values, &mut same))
 }
 
-/// Whether an error is about one object, its damage included, and not about the transaction or the store. A
-/// check of everything says so, and goes on.
+/// Whether an error is about one object, its damage included, and not about the transaction or the
+/// store. A check of everything says so, and goes on.
 fn is_about_one_object(error: &Error) -> bool {
     match error {
         Error::Object(error) => !error.ends_transaction(),

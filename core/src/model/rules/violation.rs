@@ -28,8 +28,8 @@ pub enum Rule {
 pub struct Violation {
     /// The object.
     pub object: ObjId,
-    /// What the rule is about: `Person.email`, `Person#byName`, the type, or the hook that has found
-    /// something wrong, `Person::check`.
+    /// What the rule is about: `Person.email`, `Person#byName`, the type, or the hook that has
+    /// found something wrong, `Person::check`.
     pub path: String,
     /// The rule.
     pub rule: Rule,
@@ -99,7 +99,8 @@ impl fmt::Display for Violation {
     }
 }
 
-/// What is wrong with the partial index of what must be unique, in words for the program that wrote to it.
+/// What is wrong with the partial index of what must be unique, in words for the program that wrote
+/// to it.
 fn described_for_unique(error: &Error) -> Option<String> {
     let Error::PartialIndex { index, type_name, missing, schemas, immovable } = error else {
         return None;

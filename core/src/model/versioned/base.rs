@@ -19,13 +19,13 @@ const FORM: u8 = 1;
 /// How many bytes of the check sum end a base.
 const SUM: usize = 8;
 
-/// What an object contained when it was loaded. A [`Versioned`](crate::model::Versioned) value is stored
-/// by comparing it with this.
+/// What an object contained when it was loaded. A [`Versioned`](crate::model::Versioned) value is
+/// stored by comparing it with this.
 ///
-/// It can be kept as bytes, for example in a form on a web page, and outlives the program. The bytes
-/// have a check sum, so damage is noticed. They are neither secret nor signed: a program that makes
-/// bytes of its own can claim that an object had other values when it was loaded. Such values are
-/// only compared and never written. The difference to a counter is made from them.
+/// It can be kept as bytes, for example in a form on a web page, and outlives the program. The
+/// bytes have a check sum, so damage is noticed. They are neither secret nor signed: a program that
+/// makes bytes of its own can claim that an object had other values when it was loaded. Such values
+/// are only compared and never written. The difference to a counter is made from them.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Base {
     id: ObjId,
@@ -85,8 +85,8 @@ impl Base {
                 return binding.see(self.content(old), tx);
             }
         }
-        // The schema was removed. Fields that only the base has may have been any of the model. If it
-        // has none of these, it lacked the others.
+        // The schema was removed. Fields that only the base has may have been any of the model. If
+        // it has none of these, it lacked the others.
         let definitions: Vec<_> = own.fields.iter().map(|field| *field.schema_id.hash()).collect();
         let is_known = |field: &FieldBase| definitions.contains(&field.definition);
         let lacked = self.schema != own.schema_of && self.fields.iter().all(is_known);

@@ -25,8 +25,8 @@ use crate::schema::{ResolvedField, ResolvedKind, SchemaId};
 ///
 /// [`store`](Versioned::store) writes what was changed in the value, and nothing else. So it does
 /// not undo what other transactions have written in the meantime, as
-/// [`Obj::store`](crate::model::Obj::store) does. If they have changed the same field, nothing is written,
-/// and the error says which field.
+/// [`Obj::store`](crate::model::Obj::store) does. If they have changed the same field, nothing is
+/// written, and the error says which field.
 ///
 /// ```
 /// # use permazen::{PermazenObject, Permazen, Counter, Error, kv::memory::MemoryStore};
@@ -102,8 +102,8 @@ impl<M: Model> Versioned<M> {
 
     /// The value that the object had according to a base, for changing it. Reads nothing.
     ///
-    /// If the base is that of another schema, its values are converted, as those of an object are. A
-    /// field that the schema lacked has the default of the model.
+    /// If the base is that of another schema, its values are converted, as those of an object are.
+    /// A field that the schema lacked has the default of the model.
     ///
     /// # Errors
     /// [`Error::NotRegistered`]; [`Error::WrongType`] if the object has another type;
@@ -151,9 +151,9 @@ impl<M: Model> Versioned<M> {
         (self.value, self.base)
     }
 
-    /// Writes what was changed since the value was loaded, and returns the object as it is then, for
-    /// further changes. This value stays as it is, so a transaction that runs again can store it
-    /// again.
+    /// Writes what was changed since the value was loaded, and returns the object as it is then,
+    /// for further changes. This value stays as it is, so a transaction that runs again can store
+    /// it again.
     ///
     /// * A simple field, reference or list is written if it was changed. If another transaction has
     ///   changed it too, to another value, that is a conflict.
@@ -166,18 +166,18 @@ impl<M: Model> Versioned<M> {
     /// An object of another schema is changed where it is, if the changed fields have the same
     /// definition there; otherwise it moves. It also moves if a field was changed that its schema
     /// lacks: the field reads as its default, but a newer program may have renamed it. So such a
-    /// change is made or refused, also if it sets the default. If a field was not changed and cannot
-    /// be read where the object is, the returned value has in it what this one has.
+    /// change is made or refused, also if it sets the default. If a field was not changed and
+    /// cannot be read where the object is, the returned value has in it what this one has.
     ///
-    /// Cost: that of [`Obj::load`] and [`Obj::store`](crate::model::Obj::store); for each changed counter
-    /// that of [`CounterOf::add`](crate::model::CounterOf::add); if something was changed in a transaction
-    /// with hooks or observers, that of `load` once more, because these may have changed the object too. If
-    /// nothing was changed, nothing is written.
+    /// Cost: that of [`Obj::load`] and [`Obj::store`](crate::model::Obj::store); for each changed
+    /// counter that of [`CounterOf::add`](crate::model::CounterOf::add); if something was changed
+    /// in a transaction with hooks or observers, that of `load` once more, because these may have
+    /// changed the object too. If nothing was changed, nothing is written.
     ///
     /// # Errors
-    /// [`Error::ChangedSince`] with all conflicts. [`DeletedObject`](object::Error::DeletedObject) if
-    /// the object does not exist any more; [`Error::WrongType`] if the base is that of an object of
-    /// another type; [`Error::DamagedBase`] if the base has a damaged counter; the errors of
+    /// [`Error::ChangedSince`] with all conflicts. [`DeletedObject`](object::Error::DeletedObject)
+    /// if the object does not exist any more; [`Error::WrongType`] if the base is that of an object
+    /// of another type; [`Error::DamagedBase`] if the base has a damaged counter; the errors of
     /// [`Obj::load`] and [`Obj::store`](crate::model::Obj::store). Nothing has then changed.
     pub fn store(&self, tx: &Tx) -> Result<Versioned<M>> {
         let handle = tx.get::<M>(self.base.id())?.handle();
@@ -247,7 +247,8 @@ impl<M: Model> Versioned<M> {
         Ok(Some(stored))
     }
 
-    /// The object as it is after it was stored. What cannot be read where it is, is as it was stored.
+    /// The object as it is after it was stored. What cannot be read where it is, is as it was
+    /// stored.
     fn as_it_is(&self, handle: &Handle<'_>, stored: &ObjectData) -> Result<Versioned<M>> {
         let (seen, binding) = (handle.seen()?, handle.binding);
         if seen.unread.is_empty() {

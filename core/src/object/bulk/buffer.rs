@@ -58,7 +58,8 @@ struct Entry {
     start: u32,
 }
 
-/// The records of a lane. Those of different lanes are apart, so that sorting one reads little memory.
+/// The records of a lane. Those of different lanes are apart, so that sorting one reads little
+/// memory.
 #[derive(Default)]
 struct Lane {
     bytes: Vec<u8>,

@@ -21,9 +21,9 @@ pub(super) struct Ids {
 /// The longest step is the numbers that are left, divided by 2 to the power of this.
 ///
 /// At first, half of all numbers or more are left. So IDs with one byte for the type, which have 56
-/// bits after it, begin with steps up to 2^15 or 2^16, and there are some for 2^40 objects and more,
-/// as with 48 bits. Shorter ones have fewer to give away: with 40, 32 and 24 bits, the steps are up to
-/// 32, 16 and 8, and there are more than 10^11, 10^9 and 6 million IDs.
+/// bits after it, begin with steps up to 2^15 or 2^16, and there are some for 2^40 objects and
+/// more, as with 48 bits. Shorter ones have fewer to give away: with 40, 32 and 24 bits, the steps
+/// are up to 32, 16 and 8, and there are more than 10^11, 10^9 and 6 million IDs.
 fn left_by_steps(bits: u32) -> u32 {
     (bits * 7 / 8).min(40)
 }

@@ -13,8 +13,8 @@ pub(super) struct Lane {
     pub(super) of_objects: bool,
 }
 
-/// The lanes of a schema, in the order of their keys. After them comes one for references, which have
-/// no place in the store.
+/// The lanes of a schema, in the order of their keys. After them comes one for references, which
+/// have no place in the store.
 #[derive(Debug)]
 pub(super) struct Lanes {
     lanes: Vec<Lane>,

@@ -157,8 +157,8 @@ impl Loader {
         Ok(())
     }
 
-    /// Refuses what a transaction refuses. Collects index entries and references. Returns the lane of
-    /// the object.
+    /// Refuses what a transaction refuses. Collects index entries and references. Returns the lane
+    /// of the object.
     fn check(&mut self, id: ObjId, data: &ObjectData) -> Result<usize> {
         let object_type = data.object_type();
         let has_this_type = self.schema.type_by_storage_id(id.storage_id());

@@ -48,7 +48,8 @@ impl Runs {
         out.flush()
     }
 
-    /// The records of a lane in the order of their keys. `memory` is about how many bytes are read ahead.
+    /// The records of a lane in the order of their keys. `memory` is about how many bytes are read
+    /// ahead.
     pub(super) fn lane(&self, lane: usize, common: usize, memory: usize) -> io::Result<Merged<'_>> {
         let spans = self.lanes.get(lane).map(Vec::as_slice).unwrap_or_default();
         let ahead = (memory / spans.len().max(1)).clamp(LEAST_AHEAD, MOST_AHEAD);

@@ -9,7 +9,8 @@ use super::buffer::{Buffer, Record};
 use super::runs::{Merged, Runs};
 use super::temporary;
 
-/// Collects records. While it gets some, a thread sorts those it got before and writes them to a file.
+/// Collects records. While it gets some, a thread sorts those it got before and writes them to a
+/// file.
 pub(super) struct Sorter {
     buffer: Buffer,
     /// How large the buffer may become.
@@ -23,8 +24,8 @@ pub(super) struct Sorter {
     has_failed: bool,
 }
 
-/// How large a buffer may become. One is filled while another one is sorted, and positions in a buffer
-/// have 32 bits.
+/// How large a buffer may become. One is filled while another one is sorted, and positions in a
+/// buffer have 32 bits.
 fn limit(memory: usize) -> usize {
     (memory / 5 * 2).min(u32::MAX as usize / 2)
 }
@@ -36,7 +37,8 @@ struct Worker {
 }
 
 impl Sorter {
-    /// Records of this many lanes, which take about this many bytes of memory. The file is in `directory`.
+    /// Records of this many lanes, which take about this many bytes of memory. The file is in
+    /// `directory`.
     pub(super) fn new(lanes: usize, memory: usize, directory: PathBuf) -> Self {
         let limit = limit(memory);
         let buffer = Buffer::new(lanes);

@@ -7,8 +7,9 @@ use std::path::Path;
 use rand::TryRng;
 use rand::rngs::SysRng;
 
-/// Makes an empty file in a directory, to write and to read. A program that is killed between making it
-/// and taking its name away leaves an empty file. (On Windows, it has its name until it is closed.)
+/// Makes an empty file in a directory, to write and to read. A program that is killed between
+/// making it and taking its name away leaves an empty file. (On Windows, it has its name until it
+/// is closed.)
 pub(super) fn file(directory: &Path) -> io::Result<File> {
     loop {
         let number = SysRng.try_next_u64().map_err(io::Error::other)?;

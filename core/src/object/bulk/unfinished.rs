@@ -16,14 +16,14 @@ use crate::object::store::Undo;
 use crate::object::{Error, Result, Transaction};
 use crate::schema::Schema;
 
-/// A load that writes to a store. Unless it [ends](UnfinishedLoad::ended), what it has written is taken back
-/// when this is dropped, because a function of the caller may have panicked.
+/// A load that writes to a store. Unless it [ends](UnfinishedLoad::ended), what it has written is
+/// taken back when this is dropped, because a function of the caller may have panicked.
 pub(crate) struct UnfinishedLoad {
     kv: Arc<dyn KvDatabase>,
     options: TxOptions,
     retry: Retry,
-    /// What the store has in place of the format version. No other load has the same, so that one which
-    /// was begun after the store was emptied is not taken for this one.
+    /// What the store has in place of the format version. No other load has the same, so that one
+    /// which was begun after the store was emptied is not taken for this one.
     mark: Vec<u8>,
     /// Whether the store may have pairs of this load.
     has_pairs: Cell<bool>,
@@ -46,8 +46,8 @@ impl UnfinishedLoad {
         })
     }
 
-    /// Begins a transaction after `failed` failures and runs `attempt` in it, which commits it. After a failure that
-    /// may pass, this happens again.
+    /// Begins a transaction after `failed` failures and runs `attempt` in it, which commits it.
+    /// After a failure that may pass, this happens again.
     pub(super) fn retrying(
         &self,
         mut attempt: impl FnMut(Box<dyn KvTransaction + Send>) -> Result<()>,
@@ -59,8 +59,8 @@ impl UnfinishedLoad {
         )
     }
 
-    /// To be called in each transaction that writes pairs. Refuses a store that is not marked as this load has
-    /// marked it, and the first time one that has objects.
+    /// To be called in each transaction that writes pairs. Refuses a store that is not marked as
+    /// this load has marked it, and the first time one that has objects.
     pub(super) fn check(&self, kv: &dyn KvRead) -> Result<()> {
         if !self.is_marked(kv)? || !self.has_pairs.get() && !is_empty(kv)? {
             return Err(changed());
@@ -90,8 +90,8 @@ impl UnfinishedLoad {
         self.is_over = true;
     }
 
-    /// Takes back what was loaded. Then this is the empty database again that it was. Does nothing if the store is not
-    /// marked: then nothing was written, or the load was complete.
+    /// Takes back what was loaded. Then this is the empty database again that it was. Does nothing
+    /// if the store is not marked: then nothing was written, or the load was complete.
     pub(crate) fn undo(mut self) -> permazen_kv::Result<()> {
         self.take_back()
     }
@@ -163,8 +163,8 @@ fn changed() -> Error {
 }
 
 impl Transaction {
-    /// Refuses a database that has objects, or another schema than that of what was loaded. Then marks the store, so
-    /// that it is no database until [`UnfinishedLoad::end`] has been called.
+    /// Refuses a database that has objects, or another schema than that of what was loaded. Then
+    /// marks the store, so that it is no database until [`UnfinishedLoad::end`] has been called.
     pub(crate) fn begin_load(&self, load: &UnfinishedLoad, schema: &Schema) -> Result<()> {
         let own = self.schema();
         if (own.index, own.id) != (schema.index, schema.id) {

@@ -1,9 +1,9 @@
 //! Writing what was loaded, in the order of the keys.
 //!
-//! This takes many transactions, because a store keeps what one has written in memory. So that no reader
-//! takes a part for the whole, the first one puts [`LOADING`](crate::layout::LOADING) in place of the
-//! format version: such a store is refused, by Permazen for Java too. The last one puts the format
-//! version.
+//! This takes many transactions, because a store keeps what one has written in memory. So that no
+//! reader takes a part for the whole, the first one puts [`LOADING`](crate::layout::LOADING) in
+//! place of the format version: such a store is refused, by Permazen for Java too. The last one
+//! puts the format version.
 
 use std::io;
 use std::sync::mpsc::{SyncSender, sync_channel};
@@ -90,7 +90,8 @@ impl Loaded {
             let merging = merging.spawn_scoped(scope, move || self.merge(&to));
             let merging = merging.map_err(Error::temporary_file)?;
             let mut chunks = chunks.into_iter().peekable();
-            // They are kept until they are committed, because the transaction may have to run again.
+            // They are kept until they are committed, because the transaction may have to run
+            // again.
             let mut kept: Vec<Chunk> = Vec::new();
             while chunks.peek().is_some() {
                 load.retrying(|mut tx| {

@@ -282,9 +282,9 @@ impl ListView<'_> {
     }
 
     /// Removes every element for which `keep` returns `false`, in one pass. Returns how many were
-    /// removed. Listeners are called for each of them, from the front, with the position that it has
-    /// when those before it are gone, as if each were removed alone; if all go, they are told that
-    /// the list was cleared. Cost: all elements are read once, then as much as
+    /// removed. Listeners are called for each of them, from the front, with the position that it
+    /// has when those before it are gone, as if each were removed alone; if all go, they are told
+    /// that the list was cleared. Cost: all elements are read once, then as much as
     /// [`remove_range`](ListView::remove_range) from the first one removed.
     ///
     /// `keep` is called for a copy of the elements at the beginning. It may change anything except

@@ -226,8 +226,8 @@ impl<'t> MapView<'t> {
 
     /// Removes the entry whose key is a reference to a deleted object. If `null` is given, puts the
     /// value under that key instead. The value is not checked: it may refer to the deleted object
-    /// too. If `stays` says so of the value that is there and of the other one, it is left there, and
-    /// the other one is lost. Returns whether there was such an entry.
+    /// too. If `stays` says so of the value that is there and of the other one, it is left there,
+    /// and the other one is lost. Returns whether there was such an entry.
     pub(crate) fn unreference_key(
         &self,
         key: &[u8],

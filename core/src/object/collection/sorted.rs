@@ -199,8 +199,8 @@ impl<'t> Sorted<'t> {
             content.check_entry(keys, key, 0)?;
             values.map_or(Ok(()), |values| content.check_entry(values, value, key.len()))
         };
-        // Mostly the pair is new, and putting it finds out. What may be refused is read first, because a pair that
-        // is there already is not refused.
+        // Mostly the pair is new, and putting it finds out. What may be refused is read first,
+        // because a pair that is there already is not refused.
         let store = content.tx.store();
         let at_once = !store.refuses() && store.fits(stored.len()) && check_entries().is_ok();
         let old = match at_once {
@@ -340,8 +340,8 @@ impl<'t> Sorted<'t> {
         self.content.mutate(|target| {
             // An empty range has no pairs.
             let Some((min, max)) = self.content.span(&self.range) else { return Ok(()) };
-            // Listeners can be called once for many pairs only if the whole field is cleared. If they
-            // watch, a range is therefore removed pair by pair.
+            // Listeners can be called once for many pairs only if the whole field is cleared. If
+            // they watch, a range is therefore removed pair by pair.
             if target.monitored && self.range != (Bound::Unbounded, Bound::Unbounded) {
                 let keys = self.iter(false, |key, _| Ok(key.to_vec()));
                 for key in keys.collect::<Result<Vec<_>>>()? {
@@ -370,8 +370,8 @@ impl<'t> Sorted<'t> {
 
     /// Removes the pair whose key is a reference to a deleted object. If `null` is given, puts the
     /// value under that key instead. Does not check the value: it may refer to the deleted object
-    /// too. If `stays` says so of the value that is there and of the other one, it is left there, and the
-    /// other one is lost. Returns whether there was such a pair.
+    /// too. If `stays` says so of the value that is there and of the other one, it is left there,
+    /// and the other one is lost. Returns whether there was such a pair.
     pub(super) fn unreference(
         &self,
         key: &[u8],

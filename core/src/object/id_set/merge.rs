@@ -1,7 +1,8 @@
 //! Merges sorted streams of object IDs: unions, intersections and differences of any depth.
 //!
-//! A merge keeps what its streams have answered, so that each ID is read once. After a change of the
-//! transaction, it forgets all that, and asks each stream anew what comes after the last ID returned.
+//! A merge keeps what its streams have answered, so that each ID is read once. After a change of
+//! the transaction, it forgets all that, and asks each stream anew what comes after the last ID
+//! returned.
 
 use std::cell::Cell;
 use std::cmp::Reverse;

@@ -42,8 +42,9 @@ impl Transaction {
         self.objects_of(self.bundle().type_ids())
     }
 
-    /// How many objects a filter wants, by the object schema index, which has one key for each. Cost: one seek
-    /// for each wanted type in each recorded schema that has it, and a step for each object.
+    /// How many objects a filter wants, by the object schema index, which has one key for each.
+    /// Cost: one seek for each wanted type in each recorded schema that has it, and a step for each
+    /// object.
     ///
     /// # Errors
     /// [`Error::Ended`].

@@ -149,8 +149,8 @@ pub(super) fn count_ids(
     }
 }
 
-/// The first ID in a direction that follows a prefix in keys. The filter must want one range of them.
-/// Cost: one seek.
+/// The first ID in a direction that follows a prefix in keys. The filter must want one range of
+/// them. Cost: one seek.
 #[inline]
 pub(super) fn first_id(
     source: &dyn ScanSource,

@@ -20,8 +20,9 @@ use crate::object::store::ScanSource;
 /// A set is a description: nothing is read until it is used. To combine sets, their sorted streams
 /// are merged. Each operand is read at most once. An intersection or difference skips with seeks
 /// what the other operand cannot contain. Any number of sets can be combined in any way. A step of
-/// a union of *k* sets takes time proportional to log *k* for each of them that contains the ID; the
-/// first step, and each after a change of the transaction, takes a seek for each of the *k* sets.
+/// a union of *k* sets takes time proportional to log *k* for each of them that contains the ID;
+/// the first step, and each after a change of the transaction, takes a seek for each of the *k*
+/// sets.
 #[derive(Clone)]
 pub struct IdSet<'t> {
     source: &'t dyn ScanSource,
@@ -221,8 +222,8 @@ impl<'t> IdSet<'t> {
     /// The iterator is live: it may be held while the transaction changes. IDs that are removed
     /// ahead of it are not returned; IDs that are inserted ahead of it are. This also holds for any
     /// combination of sets. After its end or an error, the iterator does not begin again. Cost: one
-    /// step per key, and a seek per batch and per jump. A step after a change of the transaction reads
-    /// anew what comes next: a seek for each simple set that it asks.
+    /// step per key, and a seek per batch and per jump. A step after a change of the transaction
+    /// reads anew what comes next: a seek for each simple set that it asks.
     pub fn iter(&self) -> Ids<'t> {
         Ids {
             source: self.source,
@@ -236,8 +237,8 @@ impl<'t> IdSet<'t> {
         }
     }
 
-    /// The smallest ID. Cost: one seek for each simple set of which the set is composed; if there are
-    /// several, the first few keys of each are read.
+    /// The smallest ID. Cost: one seek for each simple set of which the set is composed; if there
+    /// are several, the first few keys of each are read.
     ///
     /// # Errors
     /// The errors of the first step of [`IdSet::iter`].

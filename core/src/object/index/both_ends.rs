@@ -87,8 +87,9 @@ impl<'t> BothEnds<'t> {
         &self.selection
     }
 
-    /// The next entry when going forward, if it is plain and in the batch, and no other walk can meet
-    /// this one. This is the most frequent case. Small enough to become a part of the caller's loop.
+    /// The next entry when going forward, if it is plain and in the batch, and no other walk can
+    /// meet this one. This is the most frequent case. Small enough to become a part of the caller's
+    /// loop.
     #[inline(always)]
     pub(super) fn at_hand(&mut self) -> Option<KeptEntry> {
         match (&mut self.front, &self.back) {
@@ -99,8 +100,8 @@ impl<'t> BothEnds<'t> {
 
     /// Finds the next entry. An error ends the walk.
     ///
-    /// The error is boxed, and so are others below: an error takes much room, and a caller that merges a small
-    /// result with one that has room for an error copies that room for each entry.
+    /// The error is boxed, and so are others below: an error takes much room, and a caller that
+    /// merges a small result with one that has room for an error copies that room for each entry.
     #[inline(never)]
     pub(super) fn find(&mut self, direction: Direction) -> Result<Option<Found>, Box<Error>> {
         if self.done {
@@ -125,7 +126,8 @@ impl<'t> BothEnds<'t> {
         Ok(found)
     }
 
-    /// The entry that was found last in a direction; `None` if it was none. `room` is for its bytes.
+    /// The entry that was found last in a direction; `None` if it was none. `room` is for its
+    /// bytes.
     #[inline]
     pub(super) fn entry<'e>(
         &'e self,
@@ -149,7 +151,8 @@ impl<'t> BothEnds<'t> {
         }
     }
 
-    /// Checks the entry that was read last in a direction, unless that was done. An error ends the walk.
+    /// Checks the entry that was read last in a direction, unless that was done. An error ends the
+    /// walk.
     #[cold]
     pub(super) fn check(&mut self, direction: Direction) -> Result<()> {
         let walk = match direction {

@@ -1,5 +1,5 @@
-//! [`IndexOverlay`]: how a view of an index shows objects of other schemas. It adds entries to those
-//! of the index itself, and leaves some out.
+//! [`IndexOverlay`]: how a view of an index shows objects of other schemas. It adds entries to
+//! those of the index itself, and leaves some out.
 //!
 //! By the format, an object's index entries are those of its own schema. So objects of another
 //! schema may have their entries under another storage ID, or have none.

@@ -46,9 +46,9 @@ pub(super) struct IdAtEnd {
 pub(super) struct KeptEntry {
     id: u64,
     /// The first eight bytes of the value and what follows it, if the value has at most eight bytes
-    /// and its first byte gives its length. Otherwise where the key is that was appended: its length,
-    /// at most [`LONG`], and its offset in 32 bits. They can be told apart: the first byte of such a
-    /// value is never zero, that of a place always is.
+    /// and its first byte gives its length. Otherwise where the key is that was appended: its
+    /// length, at most [`LONG`], and its offset in 32 bits. They can be told apart: the first byte
+    /// of such a value is never zero, that of a place always is.
     value: u64,
 }
 

@@ -1,4 +1,5 @@
-//! The entries of an index view with their values decoded. This is how programs mostly read an index.
+//! The entries of an index view with their values decoded. This is how programs mostly read an
+//! index.
 
 use std::sync::Arc;
 

@@ -98,8 +98,8 @@ fn damage() -> impl Strategy<Value = Vec<Vec<u8>>> {
 }
 
 proptest! {
-    /// A caller that decodes values, or wants only IDs, gets the same entries and errors as one that lets the walk cut
-    /// each key.
+    /// A caller that decodes values, or wants only IDs, gets the same entries and errors as one
+    /// that lets the walk cut each key.
     #[test]
     fn decoding_finds_what_cutting_finds(
         numbers in prop::collection::vec(any::<i32>(), 0..30),

@@ -255,8 +255,8 @@ impl<'t> IndexView<'t> {
     /// [`objects_in_schema`](crate::object::Transaction::objects_in_schema) gives: they were
     /// created in the schema and not migrated since, or migrated to it. The schema of the
     /// transaction does not matter, nor which schemas have this index. This adds to earlier
-    /// restrictions. Each object is in one schema only, so a view that is restricted to one schema and
-    /// then to another one is empty.
+    /// restrictions. Each object is in one schema only, so a view that is restricted to one schema
+    /// and then to another one is empty.
     ///
     /// Cost: for each entry that meets all other restrictions, one get for each of these schemas
     /// until the object's schema is found.
@@ -291,8 +291,8 @@ impl<'t> IndexView<'t> {
         self.filtered(column, filter)
     }
 
-    /// The distinct combinations of the first `columns` columns. A combination is returned if it has an
-    /// entry that meets all restrictions, even those of the columns that are left out.
+    /// The distinct combinations of the first `columns` columns. A combination is returned if it
+    /// has an entry that meets all restrictions, even those of the columns that are left out.
     ///
     /// Cost of going from one combination to the next: one step per entry if there are few entries,
     /// a seek if there are many.
@@ -349,8 +349,8 @@ impl<'t> IndexView<'t> {
         IndexIter::new(self.source, self.selection.clone(), read)
     }
 
-    /// The entries in index order, with all their columns decoded by `decode`. If it fails, iteration
-    /// goes on, unless the entry is damaged: then that is the error, and the last item.
+    /// The entries in index order, with all their columns decoded by `decode`. If it fails,
+    /// iteration goes on, unless the entry is damaged: then that is the error, and the last item.
     pub(crate) fn rows<T, E, F>(&self, decode: F) -> Rows<'t, F>
     where
         F: FnMut(crate::object::IndexEntryRef<'_, 't>) -> std::result::Result<T, E>,

@@ -80,8 +80,8 @@ impl<'t> IndexScan<'t> {
             Ok(true) => Ok(self.current()),
             Ok(false) => Ok(None),
             Err(error) => {
-                // The scan may be at an entry that cannot be read. Without this, the next call would
-                // continue after it.
+                // The scan may be at an entry that cannot be read. Without this, the next call
+                // would continue after it.
                 self.scan.finish();
                 Err(error)
             }

@@ -16,7 +16,8 @@ pub(super) struct WantedIds {
 }
 
 impl WantedIds {
-    /// The IDs that a selection wants, if its column of the ID is among those that a walk must check.
+    /// The IDs that a selection wants, if its column of the ID is among those that a walk must
+    /// check.
     pub(super) fn of(selection: &Selection, checked: &[usize]) -> Option<Self> {
         let id_column = selection.shape.id_column();
         if !checked.contains(&id_column) {

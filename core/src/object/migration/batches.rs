@@ -151,8 +151,8 @@ pub(crate) trait Batches {
     /// reading. If that is run again, the visitor begins again.
     fn look(&self, last: Option<Found>, visitor: &mut dyn Visitor) -> Result<(), Self::Error>;
 
-    /// Runs `body` in a transaction and commits it, as often as the conflicts of one are retried. If
-    /// `is_dry`, nothing is committed.
+    /// Runs `body` in a transaction and commits it, as often as the conflicts of one are retried.
+    /// If `is_dry`, nothing is committed.
     fn transact(
         &self,
         is_dry: bool,
@@ -171,7 +171,8 @@ pub(crate) trait Batches {
     fn is_retryable(error: &Self::Error) -> bool;
 }
 
-/// Moves the objects. Returns how many were moved, how many were refused, and why the run has ended.
+/// Moves the objects. Returns how many were moved, how many were refused, and why the run has
+/// ended.
 ///
 /// # Errors
 /// The errors of transactions, if running the batch again does not help. What was moved in earlier

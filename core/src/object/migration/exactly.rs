@@ -20,9 +20,9 @@ impl Transaction {
         schema.ok_or_else(|| SchemaError::UnknownSchema(id.to_string()).into())
     }
 
-    /// Moves an object that was found in the schema `from`, if it loses nothing or that is accepted.
-    /// Returns how many bytes of content it had; `None` if it is no longer there, or no longer in
-    /// that schema. Index entries are added to `late`, if it is given.
+    /// Moves an object that was found in the schema `from`, if it loses nothing or that is
+    /// accepted. Returns how many bytes of content it had; `None` if it is no longer there, or no
+    /// longer in that schema. Index entries are added to `late`, if it is given.
     pub(super) fn migrate_by_rule(
         &self,
         id: ObjId,
@@ -107,8 +107,8 @@ impl Transaction {
     /// already has that schema.
     ///
     /// A value without an exact counterpart becomes what
-    /// [`Conversion::lossy`](crate::encoding::Conversion::lossy) makes of it, or else the default; in
-    /// a collection, it is left out. So is a reference to an object of a type that the field no
+    /// [`Conversion::lossy`](crate::encoding::Conversion::lossy) makes of it, or else the default;
+    /// in a collection, it is left out. So is a reference to an object of a type that the field no
     /// longer allows.
     ///
     /// Cost: that of [`Transaction::migrate`].

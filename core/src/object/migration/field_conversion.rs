@@ -340,8 +340,8 @@ pub(crate) fn kind(field: &ResolvedField) -> &'static str {
     }
 }
 
-/// An encoded value for messages, as it would be written: numbers, booleans, constants of enums and object
-/// IDs as they are, all else as text in quotes.
+/// An encoded value for messages, as it would be written: numbers, booleans, constants of enums and
+/// object IDs as they are, all else as text in quotes.
 pub(crate) fn value_text(simple: Option<&ResolvedSimple>, bytes: &[u8]) -> String {
     let long = TypedEncoding::<i64>::not_null();
     let encoding = simple.map_or(&long as &dyn Encoding, |simple| &*simple.encoding);

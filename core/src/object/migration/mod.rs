@@ -1,8 +1,8 @@
 //! Objects that move to another schema without losing anything, and many of them in batches.
 //!
-//! `field_conversion.rs` converts the values of one field. `exactly.rs` moves one object by the names
-//! of its fields, and `would_lose.rs` says why one stays. `batches.rs` is the loop over batches, which
-//! the typed layer uses too; `run.rs` moves objects by their types or IDs.
+//! `field_conversion.rs` converts the values of one field. `exactly.rs` moves one object by the
+//! names of its fields, and `would_lose.rs` says why one stays. `batches.rs` is the loop over
+//! batches, which the typed layer uses too; `run.rs` moves objects by their types or IDs.
 
 mod batches;
 mod exactly;

@@ -23,8 +23,8 @@ impl Database {
     /// transaction of its own, so other transactions run in between.
     ///
     /// Each object moves as with
-    /// [`Transaction::migrate_exactly`](crate::object::Transaction::migrate_exactly): one that would
-    /// lose something stays where it is.
+    /// [`Transaction::migrate_exactly`](crate::object::Transaction::migrate_exactly): one that
+    /// would lose something stays where it is.
     ///
     /// ```
     /// use std::sync::Arc;
@@ -72,8 +72,8 @@ impl Database {
 /// A run that moves objects to a recorded schema; see [`Database::migrate_objects`].
 ///
 /// * Unless [`only_types`](MigrateObjects::only_types) or
-///   [`only_objects`](MigrateObjects::only_objects) says otherwise, it moves the objects of all types
-///   that the schema has, wherever they are.
+///   [`only_objects`](MigrateObjects::only_objects) says otherwise, it moves the objects of all
+///   types that the schema has, wherever they are.
 /// * An object that would lose something, or that cannot be moved for another reason, stays as it
 ///   is, is counted and listed, and is not tried again in this run.
 /// * A run that was stopped or killed loses at most the batch that was not committed. The next run
@@ -85,9 +85,9 @@ impl Database {
 ///   looked 16 times ([`MigrationEnd::MoreMayCome`]).
 ///
 /// Cost: for each object, the cost of
-/// [`Transaction::migrate`](crate::object::Transaction::migrate), and one step to find it, or one get
-/// if its ID was given; for each batch, a transaction for reading and one for writing. Memory: one
-/// batch, the given IDs, the listed refusals, and about 16 bytes for each refused object.
+/// [`Transaction::migrate`](crate::object::Transaction::migrate), and one step to find it, or one
+/// get if its ID was given; for each batch, a transaction for reading and one for writing. Memory:
+/// one batch, the given IDs, the listed refusals, and about 16 bytes for each refused object.
 #[must_use = "nothing is moved until `run` is called"]
 pub struct MigrateObjects<'a> {
     moves: ObjectMoves<'a>,

@@ -5,8 +5,8 @@ use std::fmt;
 use crate::id::ObjId;
 use crate::schema::SchemaId;
 
-/// Why [`Transaction::migrate_exactly`](crate::object::Transaction::migrate_exactly) does not move an
-/// object. It is the cause of an [`Error::MoveRefused`](crate::object::Error::MoveRefused).
+/// Why [`Transaction::migrate_exactly`](crate::object::Transaction::migrate_exactly) does not move
+/// an object. It is the cause of an [`Error::MoveRefused`](crate::object::Error::MoveRefused).
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct WouldLose {

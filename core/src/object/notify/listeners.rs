@@ -248,7 +248,8 @@ pub struct ListenerSet {
     elsewhere: Elsewhere,
 }
 
-/// The set with the storage IDs of other recorded schemas: the last ones with which it was installed.
+/// The set with the storage IDs of other recorded schemas: the last ones with which it was
+/// installed.
 #[derive(Default)]
 struct Elsewhere(Mutex<Option<Arc<ListenerSet>>>);
 

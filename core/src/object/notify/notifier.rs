@@ -113,8 +113,8 @@ impl Notifier {
         self.hooks.replace(Some(hooks));
     }
 
-    /// Changes the listeners that call the hooks of the layer above. `bundle` are the recorded schemas
-    /// that the transaction sees.
+    /// Changes the listeners that call the hooks of the layer above. `bundle` are the recorded
+    /// schemas that the transaction sees.
     pub(super) fn change_hooks<R>(
         &self,
         bundle: &Arc<SchemaBundle>,

@@ -13,7 +13,8 @@ impl Transaction {
     /// Watches the creation of objects of a type, see [`ListenerSet::on_create`].
     ///
     /// # Errors
-    /// The errors of [`ListenerSet::on_create`]; [`Error::ListenersInstalled`](crate::object::Error::ListenersInstalled) after
+    /// The errors of [`ListenerSet::on_create`];
+    /// [`Error::ListenersInstalled`](crate::object::Error::ListenersInstalled) after
     /// [`Transaction::set_listeners`]; [`Error::Ended`](crate::object::Error::Ended).
     pub fn on_create(
         &self,
@@ -38,7 +39,9 @@ impl Transaction {
     /// Watches deletions, see [`ListenerSet::on_delete`].
     ///
     /// # Errors
-    /// The errors of [`ListenerSet::on_delete`]; [`Error::ListenersInstalled`](crate::object::Error::ListenersInstalled); [`Error::Ended`](crate::object::Error::Ended).
+    /// The errors of [`ListenerSet::on_delete`];
+    /// [`Error::ListenersInstalled`](crate::object::Error::ListenersInstalled);
+    /// [`Error::Ended`](crate::object::Error::Ended).
     pub fn on_delete(
         &self,
         watch: Watch,
@@ -50,7 +53,9 @@ impl Transaction {
     /// Watches changes of a field, see [`ListenerSet::on_change`].
     ///
     /// # Errors
-    /// The errors of [`ListenerSet::on_change`]; [`Error::ListenersInstalled`](crate::object::Error::ListenersInstalled); [`Error::Ended`](crate::object::Error::Ended).
+    /// The errors of [`ListenerSet::on_change`];
+    /// [`Error::ListenersInstalled`](crate::object::Error::ListenersInstalled);
+    /// [`Error::Ended`](crate::object::Error::Ended).
     pub fn on_change(
         &self,
         field: StorageId,
@@ -63,7 +68,8 @@ impl Transaction {
     /// Removes a registration. Unknown ones are ignored.
     ///
     /// # Errors
-    /// [`Error::ListenersInstalled`](crate::object::Error::ListenersInstalled); [`Error::Ended`](crate::object::Error::Ended).
+    /// [`Error::ListenersInstalled`](crate::object::Error::ListenersInstalled);
+    /// [`Error::Ended`](crate::object::Error::Ended).
     pub fn remove_listener(&self, id: ListenerId) -> Result<()> {
         self.change_listeners(|set| {
             set.remove(id);
@@ -71,7 +77,8 @@ impl Transaction {
         })
     }
 
-    /// Sets the listeners that call the hooks of the layer above. They are called before all others.
+    /// Sets the listeners that call the hooks of the layer above. They are called before all
+    /// others.
     pub(crate) fn set_hooks(&self, hooks: Arc<ListenerSet>) {
         self.notifier.set_hooks(hooks.shared_among(&self.bundle()));
     }
@@ -122,8 +129,8 @@ impl Transaction {
     }
 
     /// Replaces all listeners by a set. After that, single listeners cannot be added or removed,
-    /// but the set can be replaced. A set that was made for other recorded schemas follows the items
-    /// it names, as [`ListenerSet`] says.
+    /// but the set can be replaced. A set that was made for other recorded schemas follows the
+    /// items it names, as [`ListenerSet`] says.
     ///
     /// # Errors
     /// [`Error::Ended`](crate::object::Error::Ended).

@@ -94,8 +94,8 @@ impl<'a> NetChanges<'a> {
     }
 
     /// If `stop` becomes true, there are no more changes: this ends after the object or pair that
-    /// is being read, also while nothing is found that differs. The code that sets `stop` uses it to
-    /// tell this from the end of the changes.
+    /// is being read, also while nothing is found that differs. The code that sets `stop` uses it
+    /// to tell this from the end of the changes.
     #[must_use]
     pub fn stop_when(self, stop: &'a AtomicBool) -> Self {
         NetChanges { of: Both { stop: Some(stop), ..self.of }, ..self }

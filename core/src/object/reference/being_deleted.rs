@@ -5,7 +5,8 @@ use std::collections::HashMap;
 
 use crate::id::ObjId;
 
-/// The objects that are being deleted in a transaction, and whether hooks are being called for that.
+/// The objects that are being deleted in a transaction, and whether hooks are being called for
+/// that.
 #[derive(Default)]
 pub(in crate::object) struct BeingDeleted(RefCell<HashMap<ObjId, bool>>);
 

@@ -32,8 +32,8 @@ pub enum DeletionStep {
         /// The deleted object.
         target: ObjId,
     },
-    /// An object does not refer to a deleted one any more: the elements or entries were removed. The
-    /// object itself may be deleted later.
+    /// An object does not refer to a deleted one any more: the elements or entries were removed.
+    /// The object itself may be deleted later.
     Removed {
         /// The object that referred to it.
         holder: ObjId,
@@ -42,8 +42,8 @@ pub enum DeletionStep {
         /// The deleted object.
         target: ObjId,
     },
-    /// An object that stays refers to one that goes, through a field that forbids this. The deletion
-    /// fails, and all of it is undone.
+    /// An object that stays refers to one that goes, through a field that forbids this. The
+    /// deletion fails, and all of it is undone.
     Refused {
         /// The object that refers to it.
         holder: ObjId,
@@ -61,7 +61,8 @@ pub(super) type Tell<'t> = &'t mut dyn FnMut(DeletionStep) -> Result<()>;
 pub(super) enum Todo {
     /// This object.
     Object(ObjId),
-    /// Those of these objects, which have ascending IDs, that refer to a deleted one through a field.
+    /// Those of these objects, which have ascending IDs, that refer to a deleted one through a
+    /// field.
     Referrers { field: StorageId, target: ObjId, holders: Vec<ObjId> },
 }
 
@@ -70,14 +71,16 @@ pub(super) struct Cascade<'t> {
     /// The objects that must be deleted with those that are gone.
     pub(super) todo: VecDeque<Todo>,
     pub(super) tell: Option<Tell<'t>>,
-    /// The changes in maps whose entries hold two references each. They are made when all objects are
-    /// gone: until then, the other halves of the entries say what else must be deleted.
+    /// The changes in maps whose entries hold two references each. They are made when all objects
+    /// are gone: until then, the other halves of the entries say what else must be deleted.
     pub(super) in_maps: Vec<InMaps>,
     /// The keys of maps that have become null.
     pub(super) null_keys: NullKeys,
-    /// The object that was to be deleted. `None`: several, and everything that forbids it is searched for.
+    /// The object that was to be deleted. `None`: several, and everything that forbids it is
+    /// searched for.
     only: Option<ObjId>,
-    /// Deleted objects, each with a field that forbade the deletion, or may have begun to do so since.
+    /// Deleted objects, each with a field that forbade the deletion, or may have begun to do so
+    /// since.
     noted: Vec<(ObjId, StorageId)>,
     /// The types of objects that can go with the one that was to be deleted.
     going: OnceCell<Going>,
@@ -110,9 +113,10 @@ impl<'t> Cascade<'t> {
 }
 
 impl Transaction {
-    /// Notes what forbids the deletion of an object through a field. Whether that refuses it is known at the
-    /// end, because what forbids it may go too. Refuses it at once if this is the first of all, cannot go by
-    /// its type, and no listener to the deletion can let go of the object.
+    /// Notes what forbids the deletion of an object through a field. Whether that refuses it is
+    /// known at the end, because what forbids it may go too. Refuses it at once if this is the
+    /// first of all, cannot go by its type, and no listener to the deletion can let go of the
+    /// object.
     pub(super) fn note_refusal(
         &self,
         field: &Incoming,
@@ -142,7 +146,8 @@ impl Transaction {
         cascade.going.get_or_init(|| self.types_that_can_go_with(root.storage_id()))
     }
 
-    /// Whether listeners may be called in the deletion of an object, for itself or what goes with it.
+    /// Whether listeners may be called in the deletion of an object, for itself or what goes with
+    /// it.
     fn tells_of_deletion(&self, root: ObjId, cascade: &Cascade<'_>) -> bool {
         let watches = |object_type| self.notifier.watches_deletion(object_type);
         watches(root.storage_id())
@@ -152,7 +157,8 @@ impl Transaction {
             }
     }
 
-    /// Notes what may forbid the deletion of an object at the end, if listeners to deletions can make that.
+    /// Notes what may forbid the deletion of an object at the end, if listeners to deletions can
+    /// make that.
     pub(super) fn note_possible_refusals(
         &self,
         incoming: &[Incoming],
@@ -168,9 +174,10 @@ impl Transaction {
         }
     }
 
-    /// Makes the changes in maps that waited until all objects were gone. Entries that are to be removed go
-    /// before others become null, which may put them in the place of another entry. Where several keys of a
-    /// map become null, its values do so before: which entry stays depends on what its value is then.
+    /// Makes the changes in maps that waited until all objects were gone. Entries that are to be
+    /// removed go before others become null, which may put them in the place of another entry.
+    /// Where several keys of a map become null, its values do so before: which entry stays depends
+    /// on what its value is then.
     pub(super) fn change_maps(&self, cascade: &mut Cascade<'_>) -> Result<()> {
         let in_maps = std::mem::take(&mut cascade.in_maps);
         let several = self.several_keys(&in_maps)?;
@@ -215,8 +222,8 @@ impl Transaction {
         Ok(several)
     }
 
-    /// Fails if a reference is left that forbids the deletion. Of several, the error names the first one: in
-    /// the order of deletion, then of the fields, then of the objects that refer.
+    /// Fails if a reference is left that forbids the deletion. Of several, the error names the
+    /// first one: in the order of deletion, then of the fields, then of the objects that refer.
     pub(super) fn judge(&self, cascade: &mut Cascade<'_>) -> Result<()> {
         let noted = std::mem::take(&mut cascade.noted);
         let incoming = self.incoming();

@@ -31,21 +31,23 @@ impl Transaction {
     /// Each field that refers to the object decides what happens: nothing, refuse the deletion, set
     /// the reference to null, remove the element or entry, or delete the referring object too.
     /// Objects to which the deleted object refers through a field with forward deletion are also
-    /// deleted. Which objects go depends on what refers to what at the beginning, and on what listeners
-    /// to deletions change.
+    /// deleted. Which objects go depends on what refers to what at the beginning, and on what
+    /// listeners to deletions change.
     ///
-    /// A reference that forbids the deletion of its target refuses all of it if it is still there at the
-    /// end: an object that goes too forbids nothing. Then, or if a listener to deletions fails, nothing
-    /// changes. If an object of its type cannot go with the given one, by the recorded schemas, the
-    /// deletion is refused as soon as the reference is found, unless a reference that may go was found
-    /// before, or a listener that may be called in the deletion could let go of the object. Of several references that refuse it, the error names the first: in the order of deletion,
-    /// then of the storage IDs of the fields, then of the IDs of the objects that refer.
+    /// A reference that forbids the deletion of its target refuses all of it if it is still there
+    /// at the end: an object that goes too forbids nothing. Then, or if a listener to deletions
+    /// fails, nothing changes. If an object of its type cannot go with the given one, by the
+    /// recorded schemas, the deletion is refused as soon as the reference is found, unless a
+    /// reference that may go was found before, or a listener that may be called in the deletion
+    /// could let go of the object. Of several references that refuse it, the error names the first:
+    /// in the order of deletion, then of the storage IDs of the fields, then of the IDs of the
+    /// objects that refer.
     ///
-    /// Objects are deleted one after the other, without recursion, in no defined order. In maps whose
-    /// keys and values are references, references become null, or entries are removed, after all objects
-    /// are gone. If several keys of a map become null, the entry with the lowest encoded value stays, or one
-    /// that forbids the deletion. Until its end, the operation keeps in memory everything that it removes, so that it can
-    /// undo this.
+    /// Objects are deleted one after the other, without recursion, in no defined order. In maps
+    /// whose keys and values are references, references become null, or entries are removed, after
+    /// all objects are gone. If several keys of a map become null, the entry with the lowest
+    /// encoded value stays, or one that forbids the deletion. Until its end, the operation keeps in
+    /// memory everything that it removes, so that it can undo this.
     ///
     /// A deletion within a listener is a deletion of its own: what forbids it must go with it.
     ///
@@ -59,25 +61,26 @@ impl Transaction {
     ///
     /// Cost per deleted object:
     ///
-    /// * one scan of its pairs and one range removal, both with one descent on LMDB. This also finds out
-    ///   whether there is such an object, unless a field may forbid the deletion or listeners to deletions
-    ///   are called;
+    /// * one scan of its pairs and one range removal, both with one descent on LMDB. This also
+    ///   finds out whether there is such an object, unless a field may forbid the deletion or
+    ///   listeners to deletions are called;
     /// * one delete for each index entry;
     /// * one seek for each reference field, in any type, that may refer to the object. Fields that
     ///   keep references to deleted objects (`ignore`) cost nothing. If schemas demand different
-    ///   actions for a field, one seek for each action. One more for each field through which an object
-    ///   forbade the deletion, at the end; if there are listeners to deletions, for each field that may
-    ///   forbid it;
+    ///   actions for a field, one seek for each action. One more for each field through which an
+    ///   object forbade the deletion, at the end; if there are listeners to deletions, for each
+    ///   field that may forbid it;
     /// * one get for each referring object that is also deleted; if it refers from list elements or
     ///   map values, one seek and at least one get;
     /// * what the changes in other referring objects cost, as with [`Transaction::set`] and the
     ///   views of collections.
     ///
-    /// On stores that are on this machine and need not detect conflicts, such as LMDB, many referring objects
-    /// are changed or deleted together, if no listener watches that. Then a referring object that is also deleted
-    /// needs no get. For a reference that is made null, if the field is in no composite index, the object and its
-    /// field are found with one seek and a few steps, or by steps alone if they come soon after the ones before.
-    /// The entries of all in the index of the field are removed as one range.
+    /// On stores that are on this machine and need not detect conflicts, such as LMDB, many
+    /// referring objects are changed or deleted together, if no listener watches that. Then a
+    /// referring object that is also deleted needs no get. For a reference that is made null, if
+    /// the field is in no composite index, the object and its field are found with one seek and a
+    /// few steps, or by steps alone if they come soon after the ones before. The entries of all in
+    /// the index of the field are removed as one range.
     ///
     /// # Errors
     /// [`Error::ReferencedObject`] if a referring object forbids it; [`Error::UnknownEncoding`] if
@@ -99,8 +102,8 @@ impl Transaction {
         self.run_deletion(&[id], Cascade::new(Some(id), tell))
     }
 
-    /// Deletes these objects, with all that must go with them, or nothing. Returns `false` if there are no
-    /// such objects.
+    /// Deletes these objects, with all that must go with them, or nothing. Returns `false` if there
+    /// are no such objects.
     fn run_deletion(&self, ids: &[ObjId], mut cascade: Cascade<'_>) -> Result<bool> {
         self.operation_then_tell(|| {
             let cascade = &mut cascade;
@@ -151,8 +154,8 @@ impl Transaction {
         Ok(true)
     }
 
-    /// Does what comes after the removal of an object that contained `data` and to which the fields of
-    /// `incoming` may refer.
+    /// Does what comes after the removal of an object that contained `data` and to which the fields
+    /// of `incoming` may refer.
     pub(super) fn queue_after_removal(
         &self,
         id: ObjId,
@@ -231,7 +234,8 @@ impl Transaction {
         Ok(())
     }
 
-    /// The error for an object that cannot be deleted. `asked_for` is the one whose deletion was asked for.
+    /// The error for an object that cannot be deleted. `asked_for` is the one whose deletion was
+    /// asked for.
     pub(super) fn referenced(
         &self,
         id: ObjId,
@@ -275,10 +279,10 @@ impl Transaction {
     /// Deletes an object like [`Transaction::delete`], and tells `tell` each thing that this does,
     /// after it is done. Deletions that listeners make are not told.
     ///
-    /// `tell` must not use the transaction. If it fails, everything is undone, so it can stop a long
-    /// deletion. If the deletion is refused, `tell` is told of the reference for which it is, then it
-    /// fails. Cost: that of [`Transaction::delete`], and one or more gets for each referring object
-    /// that stays.
+    /// `tell` must not use the transaction. If it fails, everything is undone, so it can stop a
+    /// long deletion. If the deletion is refused, `tell` is told of the reference for which it is,
+    /// then it fails. Cost: that of [`Transaction::delete`], and one or more gets for each
+    /// referring object that stays.
     ///
     /// ```
     /// use std::sync::Arc;
@@ -316,13 +320,13 @@ impl Transaction {
         self.delete_and_tell(id, Some(tell))
     }
 
-    /// Deletes several objects as one deletion: they may forbid each other's deletion. Does nothing for IDs
-    /// that no object has.
+    /// Deletes several objects as one deletion: they may forbid each other's deletion. Does nothing
+    /// for IDs that no object has.
     ///
-    /// `tell` is told each thing that this does, as by [`Transaction::delete_telling`]. If something forbids
-    /// it, `tell` is told all that does so ([`DeletionStep::Refused`]), after the other steps. Then this
-    /// fails with the first, and everything is undone. So what the deletion would do, and all that forbids
-    /// it, can be found out by undoing it.
+    /// `tell` is told each thing that this does, as by [`Transaction::delete_telling`]. If
+    /// something forbids it, `tell` is told all that does so ([`DeletionStep::Refused`]), after the
+    /// other steps. Then this fails with the first, and everything is undone. So what the deletion
+    /// would do, and all that forbids it, can be found out by undoing it.
     ///
     /// Cost: that of [`Transaction::delete_telling`] for each of them.
     ///
@@ -362,10 +366,10 @@ impl Transaction {
     }
 
     /// Shows `visit` what may forbid the deletion of an object: each other object that refers to it
-    /// through a field that forbids it, and the storage ID of that field or sub-field. An object that is
-    /// deleted with it forbids nothing; [`Transaction::delete_together`] says which ones are not. Stops when
-    /// `visit` returns `Break`. An object that refers to it through several elements of a collection is
-    /// shown once for that field.
+    /// through a field that forbids it, and the storage ID of that field or sub-field. An object
+    /// that is deleted with it forbids nothing; [`Transaction::delete_together`] says which ones
+    /// are not. Stops when `visit` returns `Break`. An object that refers to it through several
+    /// elements of a collection is shown once for that field.
     ///
     /// Cost: one seek for each field, in any type, that may forbid it; one step and up to two gets
     /// for each object that refers through it.

@@ -1,5 +1,5 @@
-//! What refers to an object: which reference fields can, which objects do, and what they demand when
-//! the object is deleted.
+//! What refers to an object: which reference fields can, which objects do, and what they demand
+//! when the object is deleted.
 
 use std::ops::ControlFlow;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -25,7 +25,8 @@ pub(crate) struct Incoming {
     /// Its storage ID.
     pub(crate) field: StorageId,
     places: Vec<ReferenceInfo>,
-    /// Whether it is one half of the entries of a map whose other half is a reference too, anywhere.
+    /// Whether it is one half of the entries of a map whose other half is a reference too,
+    /// anywhere.
     pub(super) shares_entries: bool,
 }
 
@@ -233,8 +234,8 @@ impl Transaction {
     }
 
     /// Shows `visit` the objects other than `target` that refer to it through this field and forbid
-    /// its deletion, in ascending order, until it returns `Break`. Cost: one seek; one step and up to
-    /// two gets for each referring object.
+    /// its deletion, in ascending order, until it returns `Break`. Cost: one seek; one step and up
+    /// to two gets for each referring object.
     pub(in crate::object) fn each_refusing_holder(
         &self,
         incoming: &Incoming,

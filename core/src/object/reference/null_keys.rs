@@ -11,14 +11,14 @@ use crate::schema::{DeleteAction, ResolvedField};
 pub(super) struct NullKeys {
     /// The maps, by their objects and fields, in which an entry has come to the key null.
     pub(super) maps: HashSet<(ObjId, StorageId)>,
-    /// The objects and fields that are noted because they may forbid the deletion, while maps with several
-    /// such entries are changed.
+    /// The objects and fields that are noted because they may forbid the deletion, while maps with
+    /// several such entries are changed.
     pub(super) forbidding: HashSet<(ObjId, StorageId)>,
 }
 
 impl NullKeys {
-    /// Whether the first of two values of a map stays if the keys of both become null: one that forbids the
-    /// deletion, so that no order hides it, or else the lower one.
+    /// Whether the first of two values of a map stays if the keys of both become null: one that
+    /// forbids the deletion, so that no order hides it, or else the lower one.
     pub(super) fn stays(&self, values: &ResolvedField, one: &[u8], other: &[u8]) -> bool {
         let place = |value| (!self.forbids(values, value), value);
         place(one) <= place(other)

@@ -35,8 +35,8 @@ impl Place {
 }
 
 impl Transaction {
-    /// Does the same as [`unreference`](Self::unreference) for each of `holders`, which have ascending IDs
-    /// and entries in the index of the field.
+    /// Does the same as [`unreference`](Self::unreference) for each of `holders`, which have
+    /// ascending IDs and entries in the index of the field.
     pub(super) fn unreference_all(
         &self,
         holders: &[ObjId],
@@ -61,8 +61,8 @@ impl Transaction {
         Ok(())
     }
 
-    /// The field in the type of `holder`, if it can become null in many objects at once: no listener watches it, and
-    /// no other index has its value.
+    /// The field in the type of `holder`, if it can become null in many objects at once: no
+    /// listener watches it, and no other index has its value.
     fn place_to_nullify(&self, holder: ObjId, field: StorageId) -> Result<Option<Place>> {
         if !self.store.reads_on_freely() {
             return Ok(None);
@@ -78,7 +78,8 @@ impl Transaction {
         Ok(is_plain.then_some(Place { schema: info.schema, object_type, field }))
     }
 
-    /// Makes the references null. Returns for how many of `holders`: the next one is another kind of object.
+    /// Makes the references null. Returns for how many of `holders`: the next one is another kind
+    /// of object.
     fn nullify(&self, place: &Place, holders: &[ObjId], target: ObjId) -> Result<usize> {
         let mut walk =
             Walk { place, holders, target, done: 0, in_holder: false, referred: Vec::new() };

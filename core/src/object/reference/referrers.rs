@@ -12,19 +12,19 @@ use crate::object::error::Result;
 use crate::object::transaction::Transaction;
 use crate::object::whole_object::ObjectData;
 
-/// So many referrers are changed or deleted at most before their index entries are removed, so that little
-/// memory is needed for them.
+/// So many referrers are changed or deleted at most before their index entries are removed, so that
+/// little memory is needed for them.
 pub(super) const TOGETHER: usize = 1024;
 
 impl Transaction {
-    /// Whether referrers can be read when they are deleted, and not before: until then, nothing can change
-    /// what they refer to.
+    /// Whether referrers can be read when they are deleted, and not before: until then, nothing can
+    /// change what they refer to.
     pub(super) fn deletes_referrers_later(&self) -> bool {
         self.store.reads_on_freely() && self.tells_nobody()
     }
 
-    /// Deletes those of `holders` that refer to `target` through a field, and calls no listener. They have entries
-    /// in its index.
+    /// Deletes those of `holders` that refer to `target` through a field, and calls no listener.
+    /// They have entries in its index.
     pub(super) fn delete_referrers(
         &self,
         holders: &[ObjId],
@@ -62,8 +62,8 @@ impl Transaction {
         Ok(())
     }
 
-    /// Removes an object at once, if that is possible and it refers to `target`, but not its index entry with
-    /// the key `but`. Sets `left` to whether there should be one.
+    /// Removes an object at once, if that is possible and it refers to `target`, but not its index
+    /// entry with the key `but`. Sets `left` to whether there should be one.
     fn remove_referrer(
         &self,
         holder: ObjId,

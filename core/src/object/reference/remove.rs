@@ -24,8 +24,8 @@ pub(super) enum AtOnce {
 }
 
 impl Transaction {
-    /// The fields that may refer to an object, if it can be removed at once: nothing can forbid that, and
-    /// no listener is called before it.
+    /// The fields that may refer to an object, if it can be removed at once: nothing can forbid
+    /// that, and no listener is called before it.
     pub(super) fn incoming_if_at_once(&self, id: ObjId) -> Option<Arc<[Incoming]>> {
         let target_type = id.storage_id();
         if self.notifier.watches_deletion(target_type) || self.store.refuses() {
@@ -36,8 +36,8 @@ impl Transaction {
         (!incoming.iter().any(forbid)).then_some(incoming)
     }
 
-    /// Removes an object if that can be done at once. Then the scan that removes its pairs is the first
-    /// to look whether there is one.
+    /// Removes an object if that can be done at once. Then the scan that removes its pairs is the
+    /// first to look whether there is one.
     pub(super) fn remove_at_once(&self, id: ObjId) -> Result<AtOnce> {
         let Some(incoming) = self.incoming_if_at_once(id) else { return Ok(AtOnce::No) };
         if !self.is_object_type(id.storage_id()) {
@@ -58,8 +58,8 @@ impl Transaction {
         Ok(AtOnce::Removed(data, incoming))
     }
 
-    /// Removes an object after its deletion was told to listeners, and notes what forbids it. `None` if there
-    /// is no such object.
+    /// Removes an object after its deletion was told to listeners, and notes what forbids it.
+    /// `None` if there is no such object.
     pub(super) fn remove_after_listeners(
         &self,
         id: ObjId,
@@ -86,9 +86,9 @@ impl Transaction {
         Ok(Some((data, incoming)))
     }
 
-    /// Removes the pairs of an object. `type_of` gets the value of its own pair, and must not use the
-    /// store. Returns what the object contained; `None` if there is none. Cost: one seek, a step for each
-    /// pair, and one range removal.
+    /// Removes the pairs of an object. `type_of` gets the value of its own pair, and must not use
+    /// the store. Returns what the object contained; `None` if there is none. Cost: one seek, a
+    /// step for each pair, and one range removal.
     pub(super) fn remove_pairs(
         &self,
         id: ObjId,
@@ -120,8 +120,8 @@ impl Transaction {
         found.transpose()
     }
 
-    /// Removes the entries in indexes of an object that contained `data`, but not one with the key `but`.
-    /// Returns whether there should be one. Cost: one delete for each.
+    /// Removes the entries in indexes of an object that contained `data`, but not one with the key
+    /// `but`. Returns whether there should be one. Cost: one delete for each.
     pub(super) fn remove_entries(&self, id: ObjId, data: &ObjectData, but: &[u8]) -> Result<bool> {
         let mut left = false;
         data.each_entry(id, |entry| {
@@ -136,9 +136,9 @@ impl Transaction {
         Ok(left)
     }
 
-    /// Removes the index entries that begin with `prefix` and end with the IDs of these objects, which
-    /// ascend. Others stay. Cost: one seek, one step for each entry from the first object to the last one,
-    /// and one range removal, or one delete for each if others are between them.
+    /// Removes the index entries that begin with `prefix` and end with the IDs of these objects,
+    /// which ascend. Others stay. Cost: one seek, one step for each entry from the first object to
+    /// the last one, and one range removal, or one delete for each if others are between them.
     pub(super) fn remove_entries_of(&self, prefix: &[u8], objects: &[ObjId]) -> Result<()> {
         let (Some(first), Some(last)) = (objects.first(), objects.last()) else { return Ok(()) };
         let min = [prefix, first.as_bytes()].concat();

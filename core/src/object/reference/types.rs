@@ -5,8 +5,8 @@ use std::collections::{HashMap, HashSet};
 use crate::id::StorageId;
 use crate::schema::{DeleteAction, ItemKind, ResolvedPart, SchemaBundle};
 
-/// Which types of objects can go with an object of each type, by the reference fields of all recorded
-/// schemas.
+/// Which types of objects can go with an object of each type, by the reference fields of all
+/// recorded schemas.
 #[derive(Debug, Default)]
 pub(super) struct GoingTypes {
     /// The types whose objects can go with an object of any type.
@@ -18,7 +18,8 @@ pub(super) struct GoingTypes {
 }
 
 impl GoingTypes {
-    /// Cost: one step for each reference field of each type and schema, and for each type that it allows.
+    /// Cost: one step for each reference field of each type and schema, and for each type that it
+    /// allows.
     pub(super) fn of(bundle: &SchemaBundle) -> GoingTypes {
         let mut types = GoingTypes::default();
         let items = bundle.items().iter().filter(|item| item.kind() == ItemKind::ReferenceField);

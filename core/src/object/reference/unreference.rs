@@ -144,8 +144,9 @@ impl Transaction {
     }
 }
 
-/// Handles a reference to a deleted object in a key of a map. If this is not the first one that becomes null
-/// in the deletion, the values decide which entry stays: the order in which the objects go must not.
+/// Handles a reference to a deleted object in a key of a map. If this is not the first one that
+/// becomes null in the deletion, the values decide which entry stays: the order in which the
+/// objects go must not.
 fn unreference_key(
     map: &MapView<'_>,
     field: &ResolvedField,

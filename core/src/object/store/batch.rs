@@ -22,8 +22,8 @@ pub(crate) trait Keep {
     /// Copies from a pair. What does not fit into the result can be appended to `bytes`.
     fn keep(&self, key: &[u8], value: &[u8], bytes: &mut Vec<u8>) -> Result<Self::Kept>;
 
-    /// Does the same as [`Keep::keep`] if the key is enough and easy; otherwise `None`, and nothing is
-    /// appended. It is called first, so it should be short.
+    /// Does the same as [`Keep::keep`] if the key is enough and easy; otherwise `None`, and nothing
+    /// is appended. It is called first, so it should be short.
     #[inline]
     fn keep_easy(&self, _key: &[u8], _bytes: &mut Vec<u8>) -> Option<Self::Kept> {
         None

@@ -213,7 +213,8 @@ impl Store {
         })
     }
 
-    /// The same for a caller that will probably put pairs near these keys. `read` must not use the store.
+    /// The same for a caller that will probably put pairs near these keys. `read` must not use the
+    /// store.
     pub(crate) fn get_to_put<R>(
         &self,
         key: &[u8],
@@ -319,8 +320,8 @@ impl Store {
         Ok(())
     }
 
-    /// Sets the value of a key that should be absent. Returns `false`, and does nothing, if it is there. A store
-    /// that is far away may say so only at the commit. Cost: one put.
+    /// Sets the value of a key that should be absent. Returns `false`, and does nothing, if it is
+    /// there. A store that is far away may say so only at the commit. Cost: one put.
     pub(crate) fn put_new(&self, key: &[u8], value: &[u8]) -> Result<bool> {
         self.check_key(key)?;
         self.check_not_lent()?;
@@ -332,8 +333,8 @@ impl Store {
         Ok(is_new)
     }
 
-    /// Sets the value of a key if it is absent; otherwise returns its value, and changes nothing. Cost: one put,
-    /// or a get and a put.
+    /// Sets the value of a key if it is absent; otherwise returns its value, and changes nothing.
+    /// Cost: one put, or a get and a put.
     pub(crate) fn get_or_put(&self, key: &[u8], value: &[u8]) -> Result<Option<Vec<u8>>> {
         self.check_key(key)?;
         let changes = self.changes.get();
@@ -458,9 +459,9 @@ impl Store {
         Ok(())
     }
 
-    /// Shows the pairs of `span` to `judge` in ascending order, and removes those that it says. `judge`
-    /// must not use the store. After an error, an operation must fail. Cost: one seek, one step for each pair
-    /// shown, and one range removal, or one delete for each pair if some stay.
+    /// Shows the pairs of `span` to `judge` in ascending order, and removes those that it says.
+    /// `judge` must not use the store. After an error, an operation must fail. Cost: one seek, one
+    /// step for each pair shown, and one range removal, or one delete for each pair if some stay.
     pub(crate) fn remove_where(
         &self,
         span: KeySpan<'_>,
@@ -489,8 +490,8 @@ impl Store {
         Ok(())
     }
 
-    /// Whether to read more than is needed costs nothing but the steps: no other transaction can be in conflict
-    /// with it, and the pairs are not far away.
+    /// Whether to read more than is needed costs nothing but the steps: no other transaction can be
+    /// in conflict with it, and the pairs are not far away.
     #[inline]
     pub(crate) fn reads_on_freely(&self) -> bool {
         !self.tracks_reads && !self.prefetches
@@ -531,8 +532,8 @@ impl Store {
         match undo {
             Undo::Absent => self.journal.borrow_mut().absent(key),
             Undo::Old(value) => self.journal.borrow_mut().present(key, value),
-            // The only write of the outermost operation: if it fails, nothing was written. No listener is
-            // told of it, so no hook fails after it.
+            // The only write of the outermost operation: if it fails, nothing was written. No
+            // listener is told of it, so no hook fails after it.
             Undo::Unread if depth == 1 && self.journal.borrow().is_empty() => {}
             Undo::Unread => {
                 let mut journal = self.journal.borrow_mut();
@@ -557,9 +558,9 @@ impl Store {
         !self.journal.borrow().is_clear_since(mark)
     }
 
-    /// Begins an operation, which must be [ended](Running::end). If it fails, everything written since it began
-    /// is undone in reverse order. Operations can be nested. If the undo fails too, the transaction is broken: all
-    /// later operations and the commit fail.
+    /// Begins an operation, which must be [ended](Running::end). If it fails, everything written
+    /// since it began is undone in reverse order. Operations can be nested. If the undo fails too,
+    /// the transaction is broken: all later operations and the commit fail.
     pub(in crate::object) fn begin_operation(&self) -> Result<Running<'_>> {
         if self.broken.get() {
             return Err(self.broken_by());
@@ -623,8 +624,8 @@ impl Store {
         self.passing.set(error.is_retryable().then(|| error.to_string().into()));
     }
 
-    /// The error of an operation on a broken transaction. If what broke it passes, so that everything will be well when
-    /// it is run again, it says so.
+    /// The error of an operation on a broken transaction. If what broke it passes, so that
+    /// everything will be well when it is run again, it says so.
     #[cold]
     fn broken_by(&self) -> Error {
         let Some(why) = self.passing.take() else { return Error::Broken };
@@ -722,8 +723,8 @@ impl Drop for Untracked<'_> {
     }
 }
 
-/// An operation that is running. If it is dropped, there was a panic, which leaves it half done. Nothing may be
-/// committed after that.
+/// An operation that is running. If it is dropped, there was a panic, which leaves it half done.
+/// Nothing may be committed after that.
 pub(in crate::object) struct Running<'a> {
     store: &'a Store,
     mark: Mark,

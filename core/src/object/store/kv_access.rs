@@ -1,5 +1,5 @@
-//! What callers may do with the key/value pairs under a transaction: read them, watch them, and read
-//! without conflict detection.
+//! What callers may do with the key/value pairs under a transaction: read them, watch them, and
+//! read without conflict detection.
 
 use permazen_kv::KvRead;
 

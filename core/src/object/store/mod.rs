@@ -3,8 +3,8 @@
 //!
 //! [`Store`] is the cell that holds the key/value transaction. The transaction is borrowed only for
 //! the length of one call. The journal records the inverse of every write, so that a failed
-//! operation changes nothing. All iteration that lasts longer than a call is a scan that copies keys in batches. Other folders of
-//! `object` use `Store`, `Undo` and the scans.
+//! operation changes nothing. All iteration that lasts longer than a call is a scan that copies
+//! keys in batches. Other folders of `object` use `Store`, `Undo` and the scans.
 
 mod batch;
 mod cell;

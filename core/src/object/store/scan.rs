@@ -414,7 +414,8 @@ impl<'s, K: Keep> LiveScan<'s, K> {
             }
             Ok(())
         })?;
-        // A scan that began with less than the first batch is not given much more than that at once.
+        // A scan that began with less than the first batch is not given much more than that at
+        // once.
         let is_small = self.batch_size < K::FIRST_BATCH;
         let largest = if is_small { K::FIRST_BATCH } else { K::LARGEST_BATCH };
         self.batch_size = (self.batch_size * K::GROWTH).min(largest);

@@ -73,7 +73,8 @@ mod newer {
     }
 }
 
-/// Nothing has changed in objects that come from bytes, so their rules are checked if one asks for it.
+/// Nothing has changed in objects that come from bytes, so their rules are checked if one asks for
+/// it.
 #[test]
 fn objects_from_bytes_are_checked_after_revalidate() {
     let db = open();

@@ -1,6 +1,6 @@
 //! The values at the ends of each built-in encoding, and those that are written in a form of their
-//! own; and a database that has them all in fields of each kind. The tests of other packages use them
-//! too.
+//! own; and a database that has them all in fields of each kind. The tests of other packages use
+//! them too.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -62,9 +62,9 @@ fn type_name(alias: &str) -> String {
     format!("T{}", alias.replace("[]", "Array"))
 }
 
-/// For each extreme of each encoding an object that has it as a value and in an array, one in a set, one
-/// in a list and one in a map. The name of the encoding and the value of each object. Java fails to
-/// copy some objects that have several collections.
+/// For each extreme of each encoding an object that has it as a value and in an array, one in a
+/// set, one in a list and one in a map. The name of the encoding and the value of each object. Java
+/// fails to copy some objects that have several collections.
 pub(crate) fn fill(tx: &Transaction) -> BTreeMap<ObjId, (String, Value)> {
     tx.add_schemas(&[schema()]).expect("a database without the types");
     let bundle = tx.bundle();

@@ -79,7 +79,8 @@ fn hooks_of_models_know_of_transactions_in_memory_and_observers_of_the_database_
     let broken = memory.validate().unwrap_err();
     assert!(matches!(broken, Error::Invalid(_)), "{broken}");
 
-    // Observers of this transaction are called, also for copies of objects whose model has no hooks.
+    // Observers of this transaction are called, also for copies of objects whose model has no
+    // hooks.
     let count = Arc::clone(&in_memory);
     memory
         .observe(creations::<Plain>(), move |_, _| {

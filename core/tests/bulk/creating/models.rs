@@ -45,7 +45,8 @@ pub(crate) struct Pet {
     pub(crate) owner: Option<Ref<Person>>,
 }
 
-/// An object to be made; references are places among the objects that are made before it or with it.
+/// An object to be made; references are places among the objects that are made before it or with
+/// it.
 #[derive(Debug, Clone)]
 pub(crate) enum Plan {
     Person { person: Person, friend: Option<usize>, pets: Vec<usize>, lost: Vec<usize> },

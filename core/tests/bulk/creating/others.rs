@@ -327,8 +327,9 @@ fn hooks_of_later_objects_may_mend_earlier_ones() {
     assert_eq!([size(-1), size(-9), size(-5)], [1, 1, 1]);
 }
 
-/// Loads some objects; `plan` makes an operation of `finish` fail. Calls `then` with the result, the number of pairs
-/// that a complete load has, and the store, until no operation is left that could fail.
+/// Loads some objects; `plan` makes an operation of `finish` fail. Calls `then` with the result,
+/// the number of pairs that a complete load has, and the store, until no operation is left that
+/// could fail.
 fn fail_each(
     mut plan: impl FnMut(&permazen::kv::fault::Faults, u64),
     mut then: impl FnMut(u64, Result<()>, &Permazen, &dyn KvDatabase),

@@ -1,10 +1,10 @@
-//! The typed layer, row by row of the tables and lists of `model.md`, the specification of the model
-//! layer of Permazen for Java.
+//! The typed layer, row by row of the tables and lists of `model.md`, the specification of the
+//! model layer of Permazen for Java.
 //!
 //! A test has the number of its section and of its row in its name: `m05_3_02` is row 2 of section
-//! 5.3, and `m04_0_01` is row 1 of section 4, which has no parts. A name such as `m05_2_01_to_03` covers
-//! several rows. The file `rows.txt` lists all rows, section by section. For each it says in a few words
-//! what the row is about, and one of these, or several with a semicolon between them:
+//! 5.3, and `m04_0_01` is row 1 of section 4, which has no parts. A name such as `m05_2_01_to_03`
+//! covers several rows. The file `rows.txt` lists all rows, section by section. For each it says in
+//! a few words what the row is about, and one of these, or several with a semicolon between them:
 //!
 //! - the name of a test of this suite,
 //! - `fn NAME in FILE`: a test of another suite,

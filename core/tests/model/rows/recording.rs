@@ -21,8 +21,8 @@ mod b {
     }
 }
 
-/// For each test: a schema that an open database of this process uses stays, and all tests here have
-/// the same schemas.
+/// For each test: a schema that an open database of this process uses stays, and all tests here
+/// have the same schemas.
 fn alone() -> MutexGuard<'static, ()> {
     static ALONE: Mutex<()> = Mutex::new(());
     ALONE.lock().unwrap_or_else(PoisonError::into_inner)

@@ -71,7 +71,8 @@ struct Item {
     friend: Option<Ref<Item>>,
 }
 
-/// The database with one old object, and that object as a program of today sees it, by Java's rules.
+/// The database with one old object, and that object as a program of today sees it, by Java's
+/// rules.
 fn moved(old: &before::Item) -> (Permazen, ObjId) {
     let store = store();
     let id = open::<before::Item>(&store)

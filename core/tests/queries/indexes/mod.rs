@@ -60,8 +60,8 @@ struct Made {
     plan: Plan,
 }
 
-/// Strings in which every form of a character occurs: escaped ones, one to three bytes, and pairs of
-/// surrogates, which sort below U+E000.
+/// Strings in which every form of a character occurs: escaped ones, one to three bytes, and pairs
+/// of surrogates, which sort below U+E000.
 fn text() -> impl Strategy<Value = String> {
     let character = prop::sample::select(vec![
         '\0',

@@ -160,7 +160,8 @@ fn sets_of_several_types_are_sets_of_any_objects() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(100))]
 
-    /// `get` of a typed index, and `count` of all objects of a type, read less than the general way.
+    /// `get` of a typed index, and `count` of all objects of a type, read less than the general
+    /// way.
     #[test]
     fn the_short_ways_find_the_same(
         before in plans(), after in plans(), deleted in prop::collection::vec(any::<prop::sample::Index>(), 0..5),

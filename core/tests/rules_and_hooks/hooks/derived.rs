@@ -1,11 +1,12 @@
-//! A value derived along a path stays right with the hooks that docs/src/hooks.md names for it, whatever
-//! the references of the path do at deletions.
+//! A value derived along a path stays right with the hooks that docs/src/hooks.md names for it,
+//! whatever the references of the path do at deletions.
 
 use permazen::model::{Changed, Path};
 use permazen::{Obj, ObjId, PermazenObject, Ref, Result};
 
-/// Carts with items of products of makers. The attributes are those of the three references. Only where
-/// references stay when what they refer to is deleted, carts are told that by hooks of their own.
+/// Carts with items of products of makers. The attributes are those of the three references. Only
+/// where references stay when what they refer to is deleted, carts are told that by hooks of their
+/// own.
 macro_rules! shop {
     ($module:ident, stay = $stay:literal, cart($($cart:tt)*), product($($product:tt)*), maker($($maker:tt)*)) => {
         mod $module {

@@ -89,8 +89,8 @@ fn all(tx: &Tx) -> Vec<(ObjId, Option<i32>)> {
     ids.into_iter().map(|id| (id, number(id))).collect()
 }
 
-/// A creation is refused because of the hook that deletes, and leaves nothing; without that hook, it
-/// succeeds.
+/// A creation is refused because of the hook that deletes, and leaves nothing; without that hook,
+/// it succeeds.
 #[track_caller]
 fn refused<T>(tx: &Tx, deletes: Deletes, create: impl Fn() -> Result<T>) {
     let before = all(tx);

@@ -1,5 +1,5 @@
-//! Hooks while whole objects are copied, stored and deleted with others, and in transactions that do
-//! not commit.
+//! Hooks while whole objects are copied, stored and deleted with others, and in transactions that
+//! do not commit.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -1,5 +1,5 @@
-//! A value that an object loses as it moves to another schema leaves no null where the model requires
-//! a value.
+//! A value that an object loses as it moves to another schema leaves no null where the model
+//! requires a value.
 
 use permazen::kv::KvDatabase;
 use permazen::object::{CopyOptions, Migrate};

@@ -366,8 +366,8 @@ fn what_a_hook_moves_or_deletes_during_the_check_leaves_no_index_partial() {
     }
 }
 
-/// The function needs the object, which must move for that. Its turn is after an object for which the
-/// index was partial.
+/// The function needs the object, which must move for that. Its turn is after an object for which
+/// the index was partial.
 #[test]
 fn objects_that_move_for_a_function_leave_no_index_partial() {
     let store: Arc<dyn KvDatabase> = Arc::new(MemoryStore::new());

@@ -1,5 +1,5 @@
-//! Whatever an own conversion sets: reading the field, loading the object and the index tell the same
-//! value, or the object is refused as a whole.
+//! Whatever an own conversion sets: reading the field, loading the object and the index tell the
+//! same value, or the object is refused as a whole.
 
 use std::cell::Cell;
 use std::collections::BTreeMap;
@@ -254,7 +254,8 @@ fn filled() -> first::Thing {
     }
 }
 
-/// Databases with one object of a first version, which may have come to a second one, or of the second.
+/// Databases with one object of a first version, which may have come to a second one, or of the
+/// second.
 fn each_past(test: impl Fn(&Store, ObjId)) {
     for past in 0..3 {
         on_each_store(|store| {

@@ -1,5 +1,5 @@
-//! A field whose name and type stay, although the program means another value by it: nobody can tell
-//! the old values from new ones, so what the model states for it is said, and never called.
+//! A field whose name and type stay, although the program means another value by it: nobody can
+//! tell the old values from new ones, so what the model states for it is said, and never called.
 
 use std::fmt::Write;
 use std::sync::Mutex;

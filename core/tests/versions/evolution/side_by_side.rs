@@ -1,5 +1,5 @@
-//! Programs of two versions that work on one database in turn. `tests/tests/programs/side_by_side` has them at
-//! the same time.
+//! Programs of two versions that work on one database in turn. `tests/tests/programs/side_by_side`
+//! has them at the same time.
 
 use super::*;
 

@@ -14,7 +14,8 @@ use permazen::{ObjId, StorageId};
 
 use crate::migration::world::*;
 
-/// 3 schemas: `f` is a `long`, an indexed `int`, a text. `B` has no fields; `C` is only in the first.
+/// 3 schemas: `f` is a `long`, an indexed `int`, a text. `B` has no fields; `C` is only in the
+/// first.
 fn three(store: Arc<dyn KvDatabase>) -> (Database, Vec<SchemaId>) {
     let with = |field: Field| ObjectType::new("A").field(field);
     let schemas = [

@@ -1,5 +1,5 @@
-//! Mix-ins, kinds and hooks with mistakes, used by the rest of a program; the mistakes are all there is to
-//! report.
+//! Mix-ins, kinds and hooks with mistakes, used by the rest of a program; the mistakes are all
+//! there is to report.
 use permazen::kv::memory::MemoryStore;
 use permazen::model::{Changed, With};
 use permazen::{Obj, Permazen, PermazenFields, PermazenKind, PermazenObject, Result};

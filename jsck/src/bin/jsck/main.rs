@@ -17,9 +17,9 @@ use permazen_jsck::program::{CheckArgs, FAILED, JSON_SCHEMA, Process, Subject, c
 #[derive(Debug, Parser)]
 #[command(name = "jsck", version, max_term_width = 100)]
 struct Args {
-    /// An LMDB environment, an SQLite file, a raw XML dump or a store on a server: a path, or lmdb:PATH,
-    /// sqlite:PATH, xml:PATH, postgres://USER@HOST/DATABASE or etcd://HOST/PREFIX; write ./ before a path
-    /// that has a colon
+    /// An LMDB environment, an SQLite file, a raw XML dump or a store on a server: a path, or
+    /// lmdb:PATH, sqlite:PATH, xml:PATH, postgres://USER@HOST/DATABASE or etcd://HOST/PREFIX; write
+    /// ./ before a path that has a colon
     #[arg(required_unless_present = "generate")]
     database: Option<PathBuf>,
     #[command(flatten)]

@@ -3,20 +3,21 @@
 //! No other process may have it open. The lock of `exclusive.rs` ensures that; while this process
 //! holds it, a process that opens the environment waits. The steps:
 //!
-//! 1. The lock is taken, and `lock.mdb` is made invalid. If this process is killed from now on, a process
-//!    that waits is refused once by LMDB; the next one that opens the environment makes `lock.mdb` anew.
-//! 2. The file is opened without LMDB's locks, since closing it with them would give up the lock. Its
-//!    structure is checked, and it is copied into a file beside it.
-//! 3. The structure of the copy is checked; the copy gets the owner and mode of the file, and is brought
-//!    to disk.
-//! 4. The copy gets the name `data.mdb`, and the directory is brought to disk. Before this, the old file is
-//!    there, after it the new one.
+//! 1. The lock is taken, and `lock.mdb` is made invalid. If this process is killed from now on, a
+//!    process that waits is refused once by LMDB; the next one that opens the environment makes
+//!    `lock.mdb` anew.
+//! 2. The file is opened without LMDB's locks, since closing it with them would give up the lock.
+//!    Its structure is checked, and it is copied into a file beside it.
+//! 3. The structure of the copy is checked; the copy gets the owner and mode of the file, and is
+//!    brought to disk.
+//! 4. The copy gets the name `data.mdb`, and the directory is brought to disk. Before this, the old
+//!    file is there, after it the new one.
 //! 5. The environment is opened and closed as usual. That makes `lock.mdb` valid for the new file,
 //!    and lets waiting processes in.
 //!
-//! A process that opens the environment for reading only opens `data.mdb` before it waits for the lock. So
-//! it may have the old file, which it would then read for ever. The opening of this crate notices that, and
-//! opens it again.
+//! A process that opens the environment for reading only opens `data.mdb` before it waits for the
+//! lock. So it may have the old file, which it would then read for ever. The opening of this crate
+//! notices that, and opens it again.
 
 use std::fs::{self, File, OpenOptions};
 use std::io;
@@ -39,7 +40,8 @@ use crate::store_parts::new_file::cannot;
 use crate::{KvError, Result};
 
 const DATA: &str = "data.mdb";
-/// The copy, until it takes the place of the file. One that is left over is removed by the next call.
+/// The copy, until it takes the place of the file. One that is left over is removed by the next
+/// call.
 const PART: &str = "data.mdb.compact";
 
 /// Replaces `data.mdb` of the environment in `directory` by a packed copy.
@@ -148,8 +150,8 @@ fn copy(directory: &Path, name: &str, part: &Part, watch: &mut Watch<'_>) -> Res
     copied
 }
 
-/// Copies the pairs, if there is nothing else in the environment. Otherwise, or if there is no room for them in this way,
-/// returns `false`.
+/// Copies the pairs, if there is nothing else in the environment. Otherwise, or if there is no room
+/// for them in this way, returns `false`.
 fn copy_pairs(
     env: &Env<WithoutTls>,
     directory: &Path,
@@ -282,7 +284,8 @@ mod tests {
         (child, out)
     }
 
-    /// Waits until the process waits for a lock of a file. Without Linux's list of locks, it gets half a second.
+    /// Waits until the process waits for a lock of a file. Without Linux's list of locks, it gets
+    /// half a second.
     fn wait_until_blocked(process: u32) {
         let process = process.to_string();
         let is_blocked =

@@ -1,8 +1,8 @@
 //! New environments whose pages are full: their pairs are put in the order of their keys.
 //!
-//! LMDB fills a page before it begins the next one if each pair comes after all that are there (`MDB_APPEND`).
-//! Its own copy (`MDB_CP_COMPACT`) leaves out unused pages but copies the others as they are, and pages in
-//! which pairs were put here and there are half to two thirds full.
+//! LMDB fills a page before it begins the next one if each pair comes after all that are there
+//! (`MDB_APPEND`). Its own copy (`MDB_CP_COMPACT`) leaves out unused pages but copies the others as
+//! they are, and pages in which pairs were put here and there are half to two thirds full.
 
 use std::cell::Cell;
 use std::convert::Infallible;
@@ -169,7 +169,8 @@ impl Portion {
         self.lengths.clear();
     }
 
-    /// Writes the pairs. The first portion makes the database too, so that its commit leaves no unused pages.
+    /// Writes the pairs. The first portion makes the database too, so that its commit leaves no
+    /// unused pages.
     fn commit(
         &self,
         env: &Env<WithoutTls>,

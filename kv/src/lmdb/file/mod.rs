@@ -157,8 +157,9 @@ pub(super) fn problem_of_page(bytes: &[u8], number: u64) -> Option<String> {
     page::problem_of_page(bytes, number)
 }
 
-/// What the keys of `spans` take in the data file in `directory`; they ascend, and none overlaps another one. Reads all
-/// pages of the pairs. A reader must be open during the call, as for [`verify`].
+/// What the keys of `spans` take in the data file in `directory`; they ascend, and none overlaps
+/// another one. Reads all pages of the pairs. A reader must be open during the call, as for
+/// [`verify`].
 pub(super) fn space(directory: &Path, name: &str, spans: &[KeySpan<'_>]) -> Result<Vec<Space>> {
     let failed = |error| io_failed(directory, "cannot read data.mdb", error);
     let file = File::open(directory.join("data.mdb")).map_err(failed)?;
@@ -178,8 +179,8 @@ pub(super) fn space(directory: &Path, name: &str, spans: &[KeySpan<'_>]) -> Resu
     }
 }
 
-/// The newest version. Commits can disturb only the choice of it: one that is read twice with the same result was not just
-/// being written.
+/// The newest version. Commits can disturb only the choice of it: one that is read twice with the
+/// same result was not just being written.
 fn newest(directory: &Path, file: &File) -> Result<Meta> {
     let newest = || Meta::newest(directory, file, u64::MAX);
     let look = || {

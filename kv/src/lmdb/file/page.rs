@@ -11,7 +11,8 @@ const MAX_STORED_KEY: usize = 511;
 pub(super) struct WholePage<'p> {
     pub(super) is_leaf: bool,
     pub(super) nodes: Vec<Node<'p>>,
-    /// How many bytes the nodes take, each rounded up to an even number, and how many bytes there are for them.
+    /// How many bytes the nodes take, each rounded up to an even number, and how many bytes there
+    /// are for them.
     filled: (usize, usize),
 }
 
@@ -53,7 +54,8 @@ impl<'p> WholePage<'p> {
         Ok(WholePage { is_leaf, nodes, filled: (taken, bytes.len() - upper) })
     }
 
-    /// What is wrong with this page of the tree of pairs, besides what [`read`](WholePage::read) finds.
+    /// What is wrong with this page of the tree of pairs, besides what [`read`](WholePage::read)
+    /// finds.
     fn problem(&self) -> Option<&'static str> {
         // The first key of a branch is not used.
         let keys = || self.nodes.iter().map(|node| node.key).skip(usize::from(!self.is_leaf));

@@ -17,8 +17,8 @@ pub(super) struct Counting<'s> {
     pages: u64,
 }
 
-/// What a node takes in its page besides its key and what it has there of the value: its head, and its place in the list
-/// of nodes.
+/// What a node takes in its page besides its key and what it has there of the value: its head, and
+/// its place in the list of nodes.
 const NODE: u64 = 10;
 
 impl<'s> Counting<'s> {
@@ -30,7 +30,8 @@ impl<'s> Counting<'s> {
         self.found
     }
 
-    /// Reads all leaves of a tree with `read`, which reads some bytes of a page. The error says what is wrong with a page.
+    /// Reads all leaves of a tree with `read`, which reads some bytes of a page. The error says
+    /// what is wrong with a page.
     pub(super) fn tree(
         &mut self,
         tree: TreeRecord,

@@ -23,8 +23,8 @@ const GAPS: usize = 4;
 
 /// Up to `N` pairs in the order of their keys.
 ///
-/// Methods that are given a position expect it to be in range. Otherwise reads return nothing and changes do
-/// nothing.
+/// Methods that are given a position expect it to be in range. Otherwise reads return nothing and
+/// changes do nothing.
 #[derive(Debug)]
 pub(super) struct Block<const N: usize> {
     len: usize,
@@ -55,7 +55,8 @@ struct CellPointer {
 }
 
 impl CellPointer {
-    /// `None` if one of the numbers has more than 16 bits, or the key length stands for something else.
+    /// `None` if one of the numbers has more than 16 bits, or the key length stands for something
+    /// else.
     fn new(start: usize, key: usize, value: usize) -> Option<Self> {
         let [start, key, value] = [start, key, value].map(|number| u16::try_from(number).ok());
         Some(CellPointer { start: start?, key: key.filter(|key| *key != IS_FAR)?, value: value? })
@@ -371,7 +372,8 @@ pub(super) fn common(a: &[u8], b: &[u8]) -> usize {
 
 #[cfg(test)]
 impl<const N: usize> Block<N> {
-    /// Panics unless the keys ascend, the heads are theirs, each pair has bytes of its own, and few bytes belong to none.
+    /// Panics unless the keys ascend, the heads are theirs, each pair has bytes of its own, and few
+    /// bytes belong to none.
     pub(super) fn check(&self) {
         let prefix = self.prefix();
         let (mut far, mut near) = (Vec::new(), Vec::new());

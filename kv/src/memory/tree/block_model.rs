@@ -91,8 +91,8 @@ fn run(shape: &Shape, steps: usize, rng: &mut StdRng) {
     let (mut block, mut model) = (Block::<SIZE>::new(), Model::new());
     let mut held: Vec<(Block<SIZE>, Model)> = Vec::new();
     for step in 0..steps {
-        // In some stretches each change is a put in a transaction of its own. In the others, without a copy, it is one
-        // more change of the same transaction.
+        // In some stretches each change is a put in a transaction of its own. In the others,
+        // without a copy, it is one more change of the same transaction.
         let only_puts = step / 4000 % 2 == 0;
         if only_puts || rng.random() {
             let copy = block.clone();

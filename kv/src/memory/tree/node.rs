@@ -22,8 +22,8 @@ pub(super) struct Leaf {
 
 const _: () = assert!(LEAF <= u64::BITS as usize, "a bit for each pair");
 
-/// Children in key order. Separator `i` is greater than every key below `kids[i]`, and not greater than any key below
-/// `kids[i + 1]`.
+/// Children in key order. Separator `i` is greater than every key below `kids[i]`, and not greater
+/// than any key below `kids[i + 1]`.
 #[derive(Debug, Clone)]
 pub(super) struct Branch {
     /// The separators, as keys without values.
@@ -61,7 +61,8 @@ impl Node {
         }
     }
 
-    /// Makes one node of two neighbours with `sep` between them, or two if that would be too large: then each gets half.
+    /// Makes one node of two neighbours with `sep` between them, or two if that would be too large:
+    /// then each gets half.
     pub(super) fn join(left: Node, sep: &[u8], right: Node) -> (Node, Split) {
         match (left, right) {
             (Node::Leaf(left), Node::Leaf(right)) => {
@@ -103,7 +104,8 @@ impl Leaf {
 
     /// Inserts a pair, and splits the leaf if it is full.
     ///
-    /// A leaf that grows at its very end keeps most of its pairs, so that keys that arrive in order leave full leaves.
+    /// A leaf that grows at its very end keeps most of its pairs, so that keys that arrive in order
+    /// leave full leaves.
     pub(super) fn insert(&mut self, at: usize, key: &[u8], value: &[u8]) -> Split {
         if self.pairs.len() < LEAF {
             self.insert_here(at, key, value);

@@ -24,8 +24,8 @@ impl Clock for TestClock {
     }
 }
 
-/// Maintenance, which would begin no round for so little garbage, finds that another process marks, so that no commit
-/// can be removed. That round ends before maintenance would begin its own.
+/// Maintenance, which would begin no round for so little garbage, finds that another process marks,
+/// so that no commit can be removed. That round ends before maintenance would begin its own.
 #[test]
 fn commits_are_pruned_if_the_round_that_blocked_it_ends_meanwhile() {
     let (host, clock) = (MemoryStore::new(), Arc::new(TestClock(AtomicU64::new(1 << 40))));

@@ -243,7 +243,8 @@ impl Receiver {
     }
 
     /// The commits that were added although they are more than a day ahead of the clock, in the
-    /// order of their arrival. Empty unless [they are accepted](Receiver::accepting_future_commits).
+    /// order of their arrival. Empty unless [they are
+    /// accepted](Receiver::accepting_future_commits).
     pub fn future_commits(&self) -> &[CommitId] {
         &self.future_commits
     }
@@ -567,8 +568,8 @@ impl Receiver {
                 };
                 match leads {
                     Ok(false) => {}
-                    // Pruned history hides it. The commit is accepted, as the copy that made it knew
-                    // more.
+                    // Pruned history hides it. The commit is accepted, as the copy that made it
+                    // knew more.
                     Err(LedgerError::BaseMissing { .. }) => {}
                     Ok(true) => {
                         let expected =

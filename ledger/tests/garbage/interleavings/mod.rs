@@ -1,15 +1,17 @@
-//! All orders in which the transactions of a collection and of another process can come, if both run at the same time.
+//! All orders in which the transactions of a collection and of another process can come, if both
+//! run at the same time.
 //!
-//! Both run on threads of their own, and wait before each transaction of the host until it is their turn. So a run is
-//! a list of turns, and all lists are tried one after the other. Two transactions that only read are tried in one
-//! order only: the other order has the same result.
+//! Both run on threads of their own, and wait before each transaction of the host until it is their
+//! turn. So a run is a list of turns, and all lists are tried one after the other. Two transactions
+//! that only read are tried in one order only: the other order has the same result.
 //!
-//! Each run begins with a host in which there are pieces without a commit and commits that are about to be removed. The
-//! other process makes use of both. After each run `verify` finds nothing, all commits that are there can be read, and
-//! after one more collection nothing is left that nothing leads to.
+//! Each run begins with a host in which there are pieces without a commit and commits that are
+//! about to be removed. The other process makes use of both. After each run `verify` finds nothing,
+//! all commits that are there can be read, and after one more collection nothing is left that
+//! nothing leads to.
 //!
-//! Unless `PERMAZEN_INTERLEAVINGS` is `all`, only lists are tried in which processes are interrupted at most that many
-//! times: once, if it is not set.
+//! Unless `PERMAZEN_INTERLEAVINGS` is `all`, only lists are tried in which processes are
+//! interrupted at most that many times: once, if it is not set.
 
 mod receiving;
 mod turns;
@@ -78,8 +80,8 @@ fn put_on(page: &Page, branch: &str, content: &Map) -> Result<CommitId> {
     page.head(branch)
 }
 
-/// The host with which each run begins: the content 0 was there, and only its pieces are left. The commits of 1, 2 and 3
-/// are about to be removed, and the head is 4.
+/// The host with which each run begins: the content 0 was there, and only its pieces are left. The
+/// commits of 1, 2 and 3 are about to be removed, and the head is 4.
 struct Begin {
     rows: Vec<(Vec<u8>, Vec<u8>)>,
     time: u64,

@@ -1,5 +1,5 @@
-//! Commits that come from elsewhere beside a collection: on what is about to go, on what is here, and what is here
-//! already.
+//! Commits that come from elsewhere beside a collection: on what is about to go, on what is here,
+//! and what is here already.
 
 use permazen_kv::memory::MemoryStore;
 use permazen_kv::{KvDatabase, KvWrite, TxOptions};

@@ -144,7 +144,8 @@ impl Lists {
         let mut last: Option<(usize, bool)> = None;
         while let Some(waiting) = turns.waiting() {
             let reads = |process: usize| waiting[process] == Some(true);
-            // The other process waited before the collector has read, so its read comes before that.
+            // The other process waited before the collector has read, so its read comes before
+            // that.
             let is_same = self.most.is_none() && last == Some((COLLECTOR, true)) && reads(OTHER);
             let goes_on = last.map_or(OTHER, |(process, _)| process);
             let process = match waiting {

@@ -82,7 +82,8 @@ fn bring(from: &Page, to: &mut Receiver, id: &CommitId) -> Result<()> {
     }
 }
 
-/// Receives a branch from the remote: what is not here, or the last three commits if nothing is here.
+/// Receives a branch from the remote: what is not here, or the last three commits if nothing is
+/// here.
 pub(crate) fn receive(here: &Page, there: &Page, branch: &str) -> Result<u64> {
     loop {
         match receive_once(here, there, branch) {

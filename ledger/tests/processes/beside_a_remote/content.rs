@@ -1,4 +1,5 @@
-//! The pages, and what is in them: the content of a branch is a function of how many commits it has.
+//! The pages, and what is in them: the content of a branch is a function of how many commits it
+//! has.
 
 use std::io::Write;
 use std::path::Path;
@@ -83,7 +84,8 @@ pub(crate) fn page(repository: &Repository, page: usize, side: Side) -> Result<P
 /// How many lazy values there are.
 const LAZY: u64 = 6;
 
-/// What commit `number` writes: few contents, so that garbage comes back to life, and what came once comes again.
+/// What commit `number` writes: few contents, so that garbage comes back to life, and what came
+/// once comes again.
 fn writes(number: u64) -> Map {
     let value = |key: u8| vec![(number % 4) as u8; if key == 7 { 20_000 } else { 60 }];
     let from = (number % 5) as u8 * 20;

@@ -28,7 +28,8 @@ pub(crate) struct Seen {
     heads: u64,
 }
 
-/// Checks the head of a branch, which is whole but for what is only at the remote, and says which commit it is.
+/// Checks the head of a branch, which is whole but for what is only at the remote, and says which
+/// commit it is.
 pub(crate) fn check_head(page: &Page, branch: &str, when: &str, seen: &mut Seen) -> Result<u64> {
     let snapshot = head(page, branch)?;
     let number = number(&snapshot)?;

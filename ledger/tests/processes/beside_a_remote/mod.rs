@@ -1,9 +1,9 @@
-//! Pages beside a remote, which is another repository: processes that commit, bring commits there, receive others,
-//! fetch values, attach the pages, detach them, evict them and collect garbage. They are killed at random instants, or
-//! do all of that at once.
+//! Pages beside a remote, which is another repository: processes that commit, bring commits there,
+//! receive others, fetch values, attach the pages, detach them, evict them and collect garbage.
+//! They are killed at random instants, or do all of that at once.
 //!
-//! `PERMAZEN_KILLS` sets how often processes are killed with each store, `PERMAZEN_TOGETHER` for how many turns two
-//! of them work at once.
+//! `PERMAZEN_KILLS` sets how often processes are killed with each store, `PERMAZEN_TOGETHER` for
+//! how many turns two of them work at once.
 
 mod bring;
 mod content;

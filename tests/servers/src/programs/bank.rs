@@ -1,4 +1,5 @@
-//! Accounts between which programs move money, and each program's own record of what it was told about each commit.
+//! Accounts between which programs move money, and each program's own record of what it was told
+//! about each commit.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File, OpenOptions};
@@ -113,8 +114,8 @@ pub fn transfer(db: &Permazen, accounts: &[Ref<Account>], name: &str, rng: &mut 
     }))
 }
 
-/// The work of a process: its threads make transfers, one after another, and record how each has ended, until it is
-/// told to stop.
+/// The work of a process: its threads make transfers, one after another, and record how each has
+/// ended, until it is told to stop.
 pub(super) fn work<S: KvDatabase + Clone + 'static>(
     open: Open<S>,
     url: &str,
@@ -224,8 +225,8 @@ impl Records {
         }
     }
 
-    /// Checks that what was recorded is true, and that the database is healthy. Programs can be at work. Returns the
-    /// transfers that are there and of which nothing was recorded.
+    /// Checks that what was recorded is true, and that the database is healthy. Programs can be at
+    /// work. Returns the transfers that are there and of which nothing was recorded.
     ///
     /// # Panics
     /// If something is wrong.

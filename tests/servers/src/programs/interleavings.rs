@@ -1,4 +1,5 @@
-//! Transactions of several processes, step by step in each order: what they read and leave is what they would in turn.
+//! Transactions of several processes, step by step in each order: what they read and leave is what
+//! they would in turn.
 
 use std::collections::BTreeMap;
 
@@ -224,7 +225,8 @@ fn pairs(store: &dyn KvDatabase) -> Pairs {
     store.read(read).unwrap()
 }
 
-/// Transactions of several processes, step by step in each order. Each call of `new` makes the URL of a new store.
+/// Transactions of several processes, step by step in each order. Each call of `new` makes the URL
+/// of a new store.
 ///
 /// # Panics
 /// If they read or leave what they would not in turn.

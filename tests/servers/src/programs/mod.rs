@@ -1,4 +1,5 @@
-//! Programs on one store, each a process of its own: this test program, started again to play a role.
+//! Programs on one store, each a process of its own: this test program, started again to play a
+//! role.
 //!
 //! A test has an entry for them, which is a test by name:
 //!

@@ -1,5 +1,5 @@
-//! Several processes with several threads each on one database: whatever they do at the same time, it is as if each
-//! had been alone.
+//! Several processes with several threads each on one database: whatever they do at the same time,
+//! it is as if each had been alone.
 
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::thread;

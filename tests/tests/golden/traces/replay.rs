@@ -22,8 +22,9 @@ use permazen_tests::trace::operations::{done, perform};
 use permazen_tests::trace::refusal::{Answer, Refusal};
 use permazen_tests::trace::step::{Header, Step};
 
-/// Replays `steps` on an empty store. It ends at the first answer, event or digest that differs. Adds to
-/// `differing` what each deletion that Java refuses does here, if that is something else by the rule.
+/// Replays `steps` on an empty store. It ends at the first answer, event or digest that differs.
+/// Adds to `differing` what each deletion that Java refuses does here, if that is something else by
+/// the rule.
 pub fn replay(
     dir: &Path,
     name: &str,

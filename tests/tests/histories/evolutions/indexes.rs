@@ -133,8 +133,8 @@ impl Index {
         from.indexes.iter().any(|(_, index)| values(*index) == values(self))
     }
 
-    /// Whether an object of another version has entries in the index itself. A map with other values
-    /// has the same index of its keys, and the other way round.
+    /// Whether an object of another version has entries in the index itself. A map with other
+    /// values has the same index of its keys, and the other way round.
     fn is_in(self, to: &Version, from: &Version) -> bool {
         let is_same = |means: &&str| {
             let after = to.field(means).unwrap();

@@ -1,7 +1,8 @@
-//! Random evolutions: programs of several versions, two at a time, work on the same objects. A naive
-//! model says after each operation what every object must contain, and what must be refused. So a
-//! value can only disappear if a model says that it may. The seed of a history decides everything
-//! in it. One database in five is a page of a ledger, and the checker checks each of its commits.
+//! Random evolutions: programs of several versions, two at a time, work on the same objects. A
+//! naive model says after each operation what every object must contain, and what must be refused.
+//! So a value can only disappear if a model says that it may. The seed of a history decides
+//! everything in it. One database in five is a page of a ledger, and the checker checks each of its
+//! commits.
 //!
 //! | variable | what it says | without it |
 //! |---|---|---|
@@ -78,8 +79,8 @@ fn variable(name: &str, otherwise: u64) -> u64 {
     std::env::var(name).map_or(otherwise, |text| text.parse().unwrap())
 }
 
-/// Schemas of programs that run anywhere in the process stay recorded in all databases, so histories
-/// at the same time would not be independent.
+/// Schemas of programs that run anywhere in the process stay recorded in all databases, so
+/// histories at the same time would not be independent.
 static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 
 #[test]
@@ -117,8 +118,8 @@ fn a_seed_gives_the_same_history_each_time() {
     }
 }
 
-/// Runs one history, on a store in that folder if the store needs one. Also says how many old commits the
-/// checker has seen, which it does on a page.
+/// Runs one history, on a store in that folder if the store needs one. Also says how many old
+/// commits the checker has seen, which it does on a page.
 fn history(seed: u64, steps: u64, dir: &Path) -> (World, u64) {
     let mut page: Option<Page> = None;
     // Transactions that write overlap on the optimistic store.

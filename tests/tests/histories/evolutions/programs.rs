@@ -206,8 +206,8 @@ macro_rules! program {
         let open: fn(Arc<dyn KvDatabase>) -> Permazen = |store| {
             let models = Permazen::builder_shared(store).model::<$item::Item>().model::<Place>();
             $(let models = models.model::<$note::Note>();)?
-            // A change may lose a required value as it moves the object. The rules would refuse it, and
-            // this is about what objects have afterwards.
+            // A change may lose a required value as it moves the object. The rules would refuse it,
+            // and this is about what objects have afterwards.
             models.validation(Validation::Off).build().unwrap()
         };
         let name = concat!(stringify!($item) $(, " with ", stringify!($note))?);

@@ -314,8 +314,8 @@ fn java_reads_and_changes_what_typed_models_have_written() {
         Ok(())
     })
     .unwrap();
-    // The gadget and the manual have the same code and label now, and nothing else is wrong. A group
-    // with the same value is said once.
+    // The gadget and the manual have the same code and label now, and nothing else is wrong. A
+    // group with the same value is said once.
     let mut found = Vec::new();
     db.check_rules_with(|it| {
         found.push((it.path, it.rule, it.object, it.others));

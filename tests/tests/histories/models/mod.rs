@@ -1,13 +1,13 @@
 //! Random histories of models with rules and hooks. A naive model says after each operation what
 //! the database must contain, whether the operation is refused, and what breaks rules when a
 //! transaction commits. In half of the histories, operations of the store fail: nothing is half
-//! done then, and no rule is broken by what commits. In half of them, programs of two versions of the
-//! models work on the same database. Some databases are pages of a ledger; all their commits are
-//! checked. Observers must be told exactly what has changed. The seed of a history decides everything in it,
-//! except which of two concurrent transactions is the first.
+//! done then, and no rule is broken by what commits. In half of them, programs of two versions of
+//! the models work on the same database. Some databases are pages of a ledger; all their commits
+//! are checked. Observers must be told exactly what has changed. The seed of a history decides
+//! everything in it, except which of two concurrent transactions is the first.
 //!
-//! `java` has typed models and Permazen for Java on one database. It is skipped without Java, unless
-//! `PERMAZEN_JAVA` is 1 (see the test `java`).
+//! `java` has typed models and Permazen for Java on one database. It is skipped without Java,
+//! unless `PERMAZEN_JAVA` is 1 (see the test `java`).
 //!
 //! | variable | what it says | without it |
 //! |---|---|---|

@@ -1,7 +1,7 @@
 //! Random operations on objects of two schemas that refer to each other, compared with a simple
-//! model. The checker finds nothing after any commit. One database in five is a page of a ledger, where
-//! in the end the checker looks at each old commit too. `PERMAZEN_OPERATIONS` sets about how many
-//! operations are made (100000), and `PERMAZEN_SEED` which ones.
+//! model. The checker finds nothing after any commit. One database in five is a page of a ledger,
+//! where in the end the checker looks at each old commit too. `PERMAZEN_OPERATIONS` sets about how
+//! many operations are made (100000), and `PERMAZEN_SEED` which ones.
 
 use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -74,8 +74,8 @@ impl Object {
         }
     }
 
-    /// What happens when `gone` is deleted, except for deletions. `had_null`: a key has become null in the
-    /// same deletion before. Returns whether one does so.
+    /// What happens when `gone` is deleted, except for deletions. `had_null`: a key has become null
+    /// in the same deletion before. Returns whether one does so.
     fn forget(&mut self, gone: u8, had_null: bool) -> bool {
         let nullified: &[usize] = if self.version == 1 { &[0, 3] } else { &[3] };
         for &at in nullified {
@@ -377,7 +377,8 @@ fn compare(tx: &Transaction, model: &Model) {
     assert!(findings.is_empty(), "{findings:#?}");
 }
 
-/// Does the steps on a page, or else in the memory store. Returns how many old commits were checked.
+/// Does the steps on a page, or else in the memory store. Returns how many old commits were
+/// checked.
 fn run(on_a_page: bool, steps: &[Step]) -> u64 {
     let page = on_a_page.then(|| on_page::new_page().unwrap());
     let store: Arc<dyn KvDatabase> = match &page {

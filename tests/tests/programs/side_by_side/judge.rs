@@ -8,7 +8,8 @@ use permazen::{ObjId, Permazen, Tx};
 
 use crate::side_by_side::program::{Answer, Case, Entry, NoRows, Program, Rows, Values, Wrote};
 
-/// In one snapshot, the indexes say the same as the objects. Returns the indexes that are incomplete.
+/// In one snapshot, the indexes say the same as the objects. Returns the indexes that are
+/// incomplete.
 pub fn check_snapshot(program: &Program, tx: &Tx) -> Vec<&'static str> {
     // Reading an object may move it in the snapshot. So the indexes are asked first.
     let answers = (program.query)(tx).unwrap();

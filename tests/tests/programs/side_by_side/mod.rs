@@ -76,8 +76,8 @@ fn create(program: &Program, db: &Permazen, number: i64, journal: &mut Vec<Entry
     id
 }
 
-/// The objects that are there when both programs start: each has created half of them, and both have
-/// changed them in turn.
+/// The objects that are there when both programs start: each has created half of them, and both
+/// have changed them in turn.
 fn begin(case: &Case, dbs: [&Permazen; 2], journal: &mut Vec<Entry>) -> Vec<ObjId> {
     let mut ids = Vec::new();
     for (program, db) in case.programs().into_iter().zip(dbs) {

@@ -15,8 +15,8 @@ pub struct Case {
     pub new: Program,
     /// The fields that a model says may go.
     pub accepted: &'static [&'static str],
-    /// The values whose change is refused for some objects, because other values would be lost, when
-    /// the programs work in turn.
+    /// The values whose change is refused for some objects, because other values would be lost,
+    /// when the programs work in turn.
     pub refused: &'static [&'static str],
 }
 

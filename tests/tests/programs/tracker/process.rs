@@ -103,8 +103,8 @@ impl Tracker {
         program::print(version, self.path().to_str().unwrap()).unwrap()
     }
 
-    /// Starts to move all objects to a version, in a process of its own. It may stop after the first
-    /// batch, until it is killed.
+    /// Starts to move all objects to a version, in a process of its own. It may stop after the
+    /// first batch, until it is killed.
     pub(crate) fn start_upgrade(&self, version: &str, then: AfterBatch) -> Process {
         let mut child = child::this_program()
             .args(child::arguments(module_path!(), "child"))

@@ -1,5 +1,5 @@
-//! Names of Rust items for the names of a schema: valid, different from each other, and as Rust writes
-//! names.
+//! Names of Rust items for the names of a schema: valid, different from each other, and as Rust
+//! writes names.
 
 use std::collections::HashSet;
 
@@ -171,8 +171,8 @@ pub(super) fn screaming_snake_case(ident: &str) -> String {
     words(ident).join("_").to_uppercase()
 }
 
-/// The name of the constant that the derive makes for a composite index. Of characters that Rust may
-/// not allow, only letters are certain to stay as they are.
+/// The name of the constant that the derive makes for a composite index. Of characters that Rust
+/// may not allow, only letters are certain to stay as they are.
 pub(super) fn constant(name: &str) -> String {
     let text = words(name).join("_").to_uppercase();
     text.chars().map(|c| if c.is_alphanumeric() { c } else { '_' }).collect()

@@ -13,8 +13,8 @@ pub struct GraphError {
     pub object: ObjId,
     /// The name of its type.
     pub type_name: String,
-    /// The field, the element `friends[2]`, or the key or value of an entry, `phones[0].key`; `None`
-    /// for the object itself.
+    /// The field, the element `friends[2]`, or the key or value of an entry, `phones[0].key`;
+    /// `None` for the object itself.
     pub place: Option<String>,
     /// The value there as it would be written, shortened; `None` if it is not about a value.
     pub value: Option<String>,

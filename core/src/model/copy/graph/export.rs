@@ -19,8 +19,8 @@ impl Tx {
     /// Objects as plain data, for JSON and the like. Every value is there exactly as it is stored.
     /// `objects` are handles, references or IDs: those of a [`Cascade`](crate::model::Cascade)
     /// (`artist.cascade("music").ids()?`), of a set (`tx.all::<Artist>()?.to_vec()?`), or all
-    /// (`tx.everything()?.to_vec()?`). Each is there once, where it comes first. References to other
-    /// objects are kept.
+    /// (`tx.everything()?.to_vec()?`). Each is there once, where it comes first. References to
+    /// other objects are kept.
     ///
     /// An object has the fields of its own schema. If that is not the schema of the transaction, it
     /// is named, and an import needs it too: export with

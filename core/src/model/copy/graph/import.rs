@@ -55,20 +55,20 @@ impl Tx {
     ///
     /// Records the schemas that the graph has, if an object names one that is not recorded here.
     ///
-    /// Everything is imported or nothing. Objects may refer to each other in any order. The rules of
-    /// the models are checked as for other changes.
+    /// Everything is imported or nothing. Objects may refer to each other in any order. The rules
+    /// of the models are checked as for other changes.
     ///
     /// Cost for each object: one get, and that of creating or storing it whole.
     ///
     /// # Errors
     /// Errors of schemas for a schema of the graph that is invalid, or contradicts what is recorded
-    /// here. [`Error::GraphIds`] if its objects cannot have their IDs here: import with new IDs, or into
-    /// a new database that was opened with [`Builder::schemas_of`](crate::Builder::schemas_of).
-    /// [`Error::Graph`], which names object, field and value: for a type, field or schema that is
-    /// not recorded here, a value that the field cannot hold, elements or keys that occur twice, an
-    /// object that occurs twice or exists, and a reference that may not dangle to an object that
-    /// neither the graph nor the database has. Errors of hooks and listeners; if a hook deletes a new
-    /// object.
+    /// here. [`Error::GraphIds`] if its objects cannot have their IDs here: import with new IDs, or
+    /// into a new database that was opened with
+    /// [`Builder::schemas_of`](crate::Builder::schemas_of). [`Error::Graph`], which names object,
+    /// field and value: for a type, field or schema that is not recorded here, a value that the
+    /// field cannot hold, elements or keys that occur twice, an object that occurs twice or exists,
+    /// and a reference that may not dangle to an object that neither the graph nor the database
+    /// has. Errors of hooks and listeners; if a hook deletes a new object.
     pub fn import_graph(&self, graph: &Graph, how: Import) -> Result<BTreeMap<ObjId, ObjId>> {
         let schemas = self.new_schemas(graph, how)?;
         if schemas.is_empty() {

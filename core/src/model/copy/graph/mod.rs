@@ -1,5 +1,5 @@
-//! Objects as plain data that serde can write and read, without a loss: what it looks like (here and
-//! in `serde_form.rs`), how values become it (`value.rs`), export (`export.rs`) and import
+//! Objects as plain data that serde can write and read, without a loss: what it looks like (here
+//! and in `serde_form.rs`), how values become it (`value.rs`), export (`export.rs`) and import
 //! (`import.rs`), and databases that record the schemas of a graph first (`restore.rs`).
 
 mod error;
@@ -57,10 +57,10 @@ pub use import::Import;
 #[derive(Debug, Clone, Default, PartialEq, serde::Serialize, serde::Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Graph {
-    /// Schemas that the objects name, as XML with the storage IDs of types; none unless the export asked for
-    /// them ([`Tx::export_graph_with_schemas`](crate::Tx::export_graph_with_schemas)). An import
-    /// records those that an object names and that are not recorded yet. Clear them if no others
-    /// may be recorded.
+    /// Schemas that the objects name, as XML with the storage IDs of types; none unless the export
+    /// asked for them ([`Tx::export_graph_with_schemas`](crate::Tx::export_graph_with_schemas)). An
+    /// import records those that an object names and that are not recorded yet. Clear them if no
+    /// others may be recorded.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub schemas: Vec<String>,
     /// The objects, in any order.

@@ -25,15 +25,15 @@ impl Graph {
 }
 
 impl Builder {
-    /// Lets [`build`](Builder::build) record the schemas of a graph before that of the models, so that a
-    /// backup in the graph can be imported with its IDs into a new database. IDs of objects begin with the
-    /// storage IDs of their types. Without this, the database has given other ones to the types of the
-    /// models, and some to their fields, before the graph is imported.
+    /// Lets [`build`](Builder::build) record the schemas of a graph before that of the models, so
+    /// that a backup in the graph can be imported with its IDs into a new database. IDs of objects
+    /// begin with the storage IDs of their types. Without this, the database has given other ones
+    /// to the types of the models, and some to their fields, before the graph is imported.
     ///
     /// The graph must be one of
-    /// [`export_graph_with_schemas`](crate::Tx::export_graph_with_schemas). It may be from
-    /// another version of the program: objects keep their schema until they move, and objects of types
-    /// that the models lack stay as they are.
+    /// [`export_graph_with_schemas`](crate::Tx::export_graph_with_schemas). It may be from another
+    /// version of the program: objects keep their schema until they move, and objects of types that
+    /// the models lack stay as they are.
     ///
     /// ```
     /// # use permazen::{Permazen, Ref, kv::memory::MemoryStore};
@@ -68,15 +68,17 @@ impl Builder {
     /// # Ok::<(), permazen::Error>(())
     /// ```
     ///
-    /// All schemas are recorded in one transaction. If the database has them already, nothing is written.
-    /// They are recorded even if new schemas are [not allowed](Builder::allow_new_schema), and stay
-    /// until the returned `Permazen` is closed, also without objects. Schemas without
+    /// All schemas are recorded in one transaction. If the database has them already, nothing is
+    /// written. They are recorded even if new schemas are [not allowed](Builder::allow_new_schema),
+    /// and stay until the returned `Permazen` is closed, also without objects. Schemas without
     /// objects that contradict them are removed first, unless
-    /// [`schema_removal`](Builder::schema_removal) or a database that this process has open keeps them.
+    /// [`schema_removal`](Builder::schema_removal) or a database that this process has open keeps
+    /// them.
     ///
     /// # Errors
-    /// `build` then also gives: [`Error::GraphIds`] if the database uses the storage IDs otherwise already,
-    /// or the graph has no schemas; errors of schemas for a schema of the graph that is invalid.
+    /// `build` then also gives: [`Error::GraphIds`] if the database uses the storage IDs otherwise
+    /// already, or the graph has no schemas; errors of schemas for a schema of the graph that is
+    /// invalid.
     pub fn schemas_of(mut self, graph: &Graph) -> Self {
         let schemas = match graph.named_schemas() {
             Ok(models) if models.is_empty() && !graph.objects.is_empty() => Err(Error::GraphIds {
