@@ -52,5 +52,5 @@ fn a_wide_line_is_found_unless_it_cannot_be_broken() {
         "/// ```\n/// {words}\n/// ```\n/// | {words} |\n/// short\n// {}",
         "x".repeat(200)
     );
-    assert_eq!(too_wide(&example), []);
+    assert_eq!(too_wide(&example), Vec::<usize>::new());
 }
