@@ -9,6 +9,7 @@ use crate::id::{ObjId, StorageId};
 use crate::object::{Result, Transaction};
 
 /// Listeners stay registered for the rest of the transaction.
+#[allow(clippy::type_complexity, reason = "the page of a method shows what its listener is given")]
 impl Transaction {
     /// Watches the creation of objects of a type, see [`ListenerSet::on_create`].
     ///
