@@ -1,11 +1,12 @@
 //! Schemas that can be said in Rust: recorded ones, one with hostile names, and random ones.
 
+use std::collections::BTreeSet;
 use std::io::Read;
 use std::path::Path;
 
 use permazen::__internal::schema::read_schemas;
 use permazen::StorageId;
-use permazen::encoding::{EncodingId, ids};
+use permazen::encoding::{EncodingId, EncodingRegistry, ids};
 use permazen::schema::{DeleteAction, Field, ObjectType, SchemaModel, Simple, SubField};
 
 /// Names that mean something to Rust or to the derive macros, and names that mean nothing.
@@ -145,6 +146,10 @@ pub(crate) fn every_encoding() -> SchemaModel {
         ids::ZONE_ID,
         ids::ZONED_DATE_TIME,
     ];
+    let registry = EncodingRegistry::new();
+    let registered: BTreeSet<String> = registry.ids().iter().map(ToString::to_string).collect();
+    let named: BTreeSet<String> = all.iter().map(ToString::to_string).collect();
+    assert_eq!(named, registered, "add a new encoding at the end of `all`");
     let mut everything = ObjectType::new("Everything");
     for (n, id) in all.iter().enumerate() {
         let simple = || Simple::of(id.clone());

@@ -66,7 +66,7 @@ fn examples_do_what_the_page_shows() {
         |text: &str| text.lines().skip(first.unwrap_or(0)).take(5).collect::<Vec<_>>().join("\n");
     assert!(
         page == replayed,
-        "the page shows\n{}\n\nand it is\n{}",
+        "the page shows\n{}\n\nand it is\n{}\n\nif that is meant, PERMAZEN_TRANSCRIPTS=write writes the page",
         lines(&page),
         lines(&replayed)
     );

@@ -37,3 +37,18 @@ pub(super) fn java_type_of(kind: EncodingKind<'_>) -> String {
         _ => "java.lang.Object".to_owned(),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::encoding::EncodingRegistry;
+
+    #[test]
+    fn every_class_has_a_package() {
+        for id in EncodingRegistry::new().ids() {
+            let alias = id.alias();
+            let is_class = alias.starts_with(|first: char| first.is_ascii_uppercase());
+            assert_eq!(java_type(alias).contains('.'), is_class, "{alias}");
+        }
+    }
+}

@@ -58,6 +58,26 @@ fn is_not_worked_out(from: &dyn Encoding, to: &dyn Encoding) -> bool {
             && is(&["IntSummaryStatistics", "LongSummaryStatistics", "DoubleSummaryStatistics"])
 }
 
+/// Values of every registered encoding compare as their bytes do.
+#[test]
+fn values_sort_as_their_bytes_do() {
+    let mut wrong = Vec::new();
+    for (encoding, values) in &*SAMPLES {
+        let decoded: Vec<_> = values
+            .iter()
+            .map(|bytes| (encoding.decode_all(bytes).expect("of this encoding"), bytes))
+            .collect();
+        for (a, a_bytes) in &decoded {
+            for (b, b_bytes) in &decoded {
+                if a.cmp(b) != a_bytes.cmp(b_bytes) {
+                    wrong.push(format!("{}: {a:?} and {b:?}", encoding.name()));
+                }
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "`Ord for Value` (value.rs) says otherwise:\n{}", wrong.join("\n"));
+}
+
 #[test]
 fn what_is_told_in_advance_is_true() {
     let mut wrong = Vec::new();
@@ -76,7 +96,11 @@ fn what_is_told_in_advance_is_true() {
             wrong.push(format!("{from} to {to}: {told:?}, but {exact} of {}", values.len()));
         }
     });
-    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    assert!(
+        wrong.is_empty(),
+        "core/src/encoding/exactness.rs says otherwise, or samples.rs lacks a telling text:\n{}",
+        wrong.join("\n")
+    );
 }
 
 #[test]
