@@ -9,7 +9,7 @@ use std::error::Error;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use permazen::__internal::layout::TABLES_SPAN;
+use permazen::schema::TABLES_SPAN;
 use permazen::{Permazen, PermazenObject};
 use permazen_kv::lmdb::LmdbStore;
 use permazen_kv::{KvDatabase, TxOptions};

@@ -91,8 +91,10 @@ pub(super) fn open_env(options: &Options, directory: &Path, missing: bool) -> Re
                 map_size = halved(map_size);
             }
             heed::Error::Io(error)
-                if error.kind() == ErrorKind::PermissionDenied
-                    && options.read_only
+                if matches!(
+                    error.kind(),
+                    ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem
+                ) && options.read_only
                     && as_for_writing =>
             {
                 as_for_writing = false;

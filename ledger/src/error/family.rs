@@ -44,6 +44,8 @@ impl LedgerError {
             | LedgerError::WrongPage { .. }
             | LedgerError::WholeValueTooLong { .. }
             | LedgerError::ValueTooLong => ErrorFamily::Caller,
+            // Nothing stored is damaged if received bytes are refused.
+            LedgerError::Integrity { needed_by, .. } if needed_by.received => ErrorFamily::Failure,
             LedgerError::Integrity { .. }
             | LedgerError::DamagedRow { .. }
             | LedgerError::Missing { .. } => ErrorFamily::Damage,

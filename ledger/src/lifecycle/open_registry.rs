@@ -168,22 +168,10 @@ impl OpenRegistry {
         // Writing pins may have given the process another ID meanwhile.
         let own = has_lease.then(|| self.process.id());
         let is_done =
-            |open: &Registered| open.count > 0 && open.process.is_some() && open.process == own;
-        let (mut is_needed, mut is_all_done) = (false, true);
-        for open in self.pages().values().filter(|open| !is_done(open)) {
-            (is_needed, is_all_done) = (is_needed || open.process.is_some(), false);
-        }
-        if is_all_done {
+            |open: &Registered| open.count > 0 && (open.process.is_none() || open.process == own);
+        if self.pages().values().all(is_done) {
             return Ok(());
         }
-        match self.write_rows() {
-            // Pages that were opened when the host could not be written get their rows once it can.
-            Err(error) if !is_needed => unless_read_only(error),
-            written => written,
-        }
-    }
-
-    fn write_rows(&self) -> Result<()> {
         let tx = self.repository().begin(&TxOptions::writing().with_wait(WAIT))?;
         // A thread that opens one of these pages from here on waits for `_writing`, and then writes
         // its row again.
@@ -195,8 +183,8 @@ impl OpenRegistry {
         written
     }
 
-    /// Writes the rows of open pages that have none of this process, because the host could not be
-    /// written or other processes have taken the lease, and those of closed pages.
+    /// Writes the rows of open pages again if other processes have taken the lease, and the rows of
+    /// closed pages.
     fn write_all(
         &self,
         mut tx: Box<dyn KvTransaction + Send>,
@@ -204,24 +192,28 @@ impl OpenRegistry {
     ) -> Result<()> {
         let process = self.process.ensure_lease(&mut tx)?;
         let pages = self.pages();
-        let missing = pages.iter().filter(|(_, open)| open.process != Some(process));
-        let missing: Vec<u64> = missing.map(|(page, _)| *page).collect();
+        let others = |open: &Registered| open.process.is_some_and(|other| other != process);
+        let open: Vec<u64> =
+            pages.iter().filter(|(_, open)| others(open)).map(|(page, _)| *page).collect();
         drop(pages);
-        for page in missing.iter().copied() {
-            // A page that was deleted meanwhile gets no row; its handles get the error when they
-            // write.
-            if in_use(&tx, page).is_ok() {
-                rows::put_opened(&mut tx, page, &process)?;
+        for page in open {
+            match in_use(&tx, page) {
+                Ok(_) => rows::put_opened(&mut tx, page, &process)?,
+                // A page that was deleted meanwhile gets no row; its handles get the error when
+                // they write.
+                Err(LedgerError::PageGone { .. } | LedgerError::Busy { .. }) => {}
+                Err(error) => return Err(error),
             }
         }
         for (page, open) in closed {
             close(&mut tx, *page, open)?;
         }
         tx.commit()?;
-        let mut pages = self.pages();
-        for page in missing {
-            pages.entry(page).and_modify(|open| open.process = Some(process));
-        }
+        // A page that was opened when the host could not be written stays without a row: it also
+        // lacks the row of its first opening, which only opening it writes.
+        self.pages().values_mut().filter(|open| open.process.is_some()).for_each(|open| {
+            open.process = Some(process);
+        });
         Ok(())
     }
 

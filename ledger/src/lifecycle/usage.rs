@@ -31,6 +31,7 @@ pub struct PageUsage {
 /// What [`Repository::evict_unused`] has done.
 #[derive(Debug)]
 #[non_exhaustive]
+#[must_use = "pages can have failed"]
 pub struct Evictions {
     /// The pages that were removed.
     pub evicted: Vec<(String, PageId)>,
@@ -141,10 +142,11 @@ impl Repository {
     }
 
     /// Removes every page that was closed at least `closed_for` ago and can be
-    /// [evicted](Repository::evict). An error of a page does not keep the others.
+    /// [evicted](Repository::evict). An error of a page does not keep the others; it is in
+    /// [`Evictions::failed`], also if the host failed.
     ///
     /// # Errors
-    /// If the host fails before a page is removed.
+    /// If the host fails before a page is tried.
     pub fn evict_unused(&self, closed_for: Duration) -> Result<Evictions> {
         self.open_registry().maintain()?;
         let now = Duration::from_millis(self.open_registry().now());

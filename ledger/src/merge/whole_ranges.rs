@@ -14,7 +14,7 @@ use crate::error::{LedgerError, Result};
 /// recorded different ones:
 ///
 /// ```
-/// use permazen::__internal::layout::TABLES_SPAN;
+/// use permazen::schema::TABLES_SPAN;
 /// use permazen_ledger::{LastWriterWins, WholeRanges};
 ///
 /// let merger = WholeRanges::new(

@@ -3,13 +3,12 @@
 
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use permazen_kv::lmdb::LmdbStore;
 use permazen_kv::memory::MemoryStore;
 use permazen_kv::sqlite::SqliteStore;
 use permazen_kv::{Capabilities, KvDatabase, KvError, KvRead, KvTransaction, KvWrite, TxOptions};
-use permazen_ledger::{LedgerError, MAIN, PageId, Repository};
+use permazen_ledger::{MAIN, PageId, Repository};
 
 fn make(host: Arc<dyn KvDatabase>) {
     let repository = Repository::open_or_create_shared(host).unwrap();
@@ -72,40 +71,4 @@ fn pages_can_be_read_where_the_disk_is_full() {
     let host = MemoryStore::new();
     make(Arc::new(host.clone()));
     read(Arc::new(Full(host)));
-}
-
-/// A store whose disk is full for a while.
-struct FullForNow(MemoryStore, AtomicBool);
-
-impl KvDatabase for FullForNow {
-    fn begin(&self, options: &TxOptions) -> permazen_kv::Result<Box<dyn KvTransaction + Send>> {
-        match self.1.load(Ordering::Relaxed) {
-            true => Full(self.0.clone()).begin(options),
-            false => self.0.begin(options),
-        }
-    }
-
-    fn capabilities(&self) -> Capabilities {
-        self.0.capabilities()
-    }
-}
-
-#[test]
-fn a_page_that_was_opened_on_a_full_disk_is_protected_from_others_once_there_is_room() {
-    let store = MemoryStore::new();
-    make(Arc::new(store.clone()));
-    let host = Arc::new(FullForNow(store.clone(), AtomicBool::new(true)));
-    let open = |host: Arc<dyn KvDatabase>| {
-        Repository::shared_builder(host).manual_maintenance().open().unwrap()
-    };
-    let (one, two) = (open(host.clone()), open(Arc::new(store)));
-    let page = one.page("test", PageId::ROOT).unwrap();
-    one.maintain().unwrap();
-    host.1.store(false, Ordering::Relaxed);
-    one.maintain().unwrap();
-    let error = two.delete_page("test", PageId::ROOT).unwrap_err();
-    assert!(matches!(error, LedgerError::PageInUse { .. }), "{error}");
-    drop(page);
-    one.maintain().unwrap();
-    two.delete_page("test", PageId::ROOT).unwrap();
 }

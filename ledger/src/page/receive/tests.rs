@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used)]
 
 use permazen_kv::memory::MemoryStore;
-use permazen_kv::{KvDatabase, KvWrite, TxOptions};
+use permazen_kv::{KvDatabase, KvError, KvWrite, TxOptions};
 
 use crate::{CommitId, Kind, MAIN, PageId, Repository};
 
@@ -47,5 +47,6 @@ fn bytes_that_are_refused_are_not_called_damage_of_the_page() {
             text.starts_with("received ") && text.contains(" of page 1 is refused: "),
             "{text}"
         );
+        assert!(!KvError::from(error).is_damage(), "{text}");
     }
 }
