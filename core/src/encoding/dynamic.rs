@@ -14,9 +14,9 @@ use crate::bytes::invalid;
 /// Each encoded value tells where it ends: no encoded value is the beginning of another, and none
 /// is empty. The unsigned order of the bytes is the order of the values; null comes last.
 ///
-/// To store your own type, implement [`Encodable`](super::Encodable) and register
-/// [`TypedEncoding`](super::TypedEncoding)`<YourType>`. Implement this trait only for an encoding
-/// whose values have no Rust type.
+/// To store your own type, implement [`Encodable`](super::Encodable) and register the type
+/// ([`EncodingRegistry::add`](super::EncodingRegistry::add)). Implement this trait only for an
+/// encoding whose values have no Rust type.
 pub trait Encoding: Debug + Send + Sync {
     /// The ID that the encoding is registered under. `None` for encodings that a schema builds:
     /// enums, references and tuples.

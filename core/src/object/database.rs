@@ -174,7 +174,7 @@ impl Database {
     /// * They can be read, set, copied and deleted, and kept in sets, lists and maps. A caller that
     ///   sets one must make sure that the bytes are a value of the encoding, in its canonical form.
     /// * A field without a stored value has its encoding's default value, which is not known.
-    ///   Reading it fails with [`Error::UnknownEncoding`]; ask [`Transaction::is_default`] first.
+    ///   Reading it fails with [`Error::UnknownEncoding`].
     ///   If the field is indexed, alone or with others, everything that needs its index entry fails
     ///   in the same way: creating such an object, deleting or migrating it, setting the field.
     /// * An index can be queried if the unknown value is its last one and its entries end with the

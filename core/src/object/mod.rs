@@ -20,7 +20,7 @@
 //! | indexes and sets of objects | [`Transaction::index_by_name`], [`IndexView`], [`IdSet`] |
 //! | references: deleting, paths | [`Transaction::delete`], [`Transaction::follow_path`], [`Transaction::referrers`] |
 //! | listeners | [`Transaction::on_change`], [`Watch`] |
-//! | other schemas | [`Migrate`], [`Transaction::migrate`], [`Database::migrate_objects`], [`Transaction::add_schema`] |
+//! | other schemas | [`Migrate`], [`Transaction::migrate`], [`Transaction::add_schema`] |
 //! | transactions in memory, copies | [`Transaction::detached`], [`Transaction::snapshot`], [`Transaction::copy_to`] |
 //! | what can go wrong | [`Error`] |
 

@@ -54,9 +54,7 @@ enum State {
 /// damaged and an operation fails, its undo can repair some entries: each entry that the operation
 /// had written or removed exists afterwards only if it matches an object's value.
 ///
-/// A field can be given in two ways: by its name, with [`Value`](crate::encoding::Value)s; or as
-/// its [`ResolvedField`](crate::schema::ResolvedField), with encoded bytes, through the methods of
-/// [`encoded`](Transaction::encoded).
+/// A field is given by its name, and its values are [`Value`](crate::encoding::Value)s.
 ///
 /// The documentation of each operation states its cost in operations of the key/value store. The
 /// object must be known in this transaction for that cost; the first use of an object costs one

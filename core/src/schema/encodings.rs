@@ -13,7 +13,7 @@ pub enum UnknownEncodings {
     /// Refuse to open a database if a recorded schema has one.
     #[default]
     Refuse,
-    /// Treat the values as opaque bytes ([`UnknownEncoding`]). This is for tools;
+    /// Treat the values as opaque bytes. This is for tools;
     /// [`Database::unknown_encodings`](crate::object::Database::unknown_encodings) says what they
     /// can do with such values.
     Carry,

@@ -266,7 +266,7 @@ pub enum ResolvedKind {
 #[non_exhaustive]
 pub struct ResolvedSimple {
     /// The encoding of its values. The encoding of a reference allows every type: code that sets a
-    /// value must check it with [`ReferenceInfo::allows`].
+    /// value must check the type of the object.
     pub encoding: Arc<dyn Encoding>,
     /// Whether it has an index.
     pub indexed: bool,

@@ -251,9 +251,8 @@ impl<'t> IndexView<'t> {
         self.in_schemas([schema_index])
     }
 
-    /// Restricts the objects to those of any of these schemas. These are the objects that
-    /// [`objects_in_schema`](crate::object::Transaction::objects_in_schema) gives: they were
-    /// created in the schema and not migrated since, or migrated to it. The schema of the
+    /// Restricts the objects to those of any of these schemas: they were created in the schema and
+    /// not migrated since, or migrated to it. The schema of the
     /// transaction does not matter, nor which schemas have this index. This adds to earlier
     /// restrictions. Each object is in one schema only, so a view that is restricted to one schema
     /// and then to another one is empty.

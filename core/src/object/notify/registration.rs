@@ -11,12 +11,12 @@ use crate::object::{Result, Transaction};
 /// Listeners stay registered for the rest of the transaction.
 #[allow(clippy::type_complexity, reason = "the page of a method shows what its listener is given")]
 impl Transaction {
-    /// Watches the creation of objects of a type, see [`ListenerSet::on_create`].
+    /// Watches the creation of objects of a type. Adding the same `Arc` again has no effect.
     ///
     /// # Errors
-    /// The errors of [`ListenerSet::on_create`];
-    /// [`Error::ListenersInstalled`](crate::object::Error::ListenersInstalled) after
-    /// [`Transaction::set_listeners`]; [`Error::Ended`](crate::object::Error::Ended).
+    /// [`Error::UnknownType`](crate::object::Error::UnknownType) if no recorded schema has the type;
+    /// [`Error::ListenersInstalled`](crate::object::Error::ListenersInstalled) if the transaction
+    /// shares its listeners with others; [`Error::Ended`](crate::object::Error::Ended).
     pub fn on_create(
         &self,
         object_type: StorageId,
@@ -25,7 +25,8 @@ impl Transaction {
         self.change_listeners(|set| set.on_create(object_type, listener))
     }
 
-    /// Watches moves of objects of a type to another schema, see [`ListenerSet::on_schema_change`].
+    /// Watches moves of objects of a type to another schema. Adding the same `Arc` again has no
+    /// effect.
     ///
     /// # Errors
     /// The errors of [`Transaction::on_create`].
@@ -37,10 +38,11 @@ impl Transaction {
         self.change_listeners(|set| set.on_schema_change(object_type, listener))
     }
 
-    /// Watches deletions, see [`ListenerSet::on_delete`].
+    /// Watches deletions. Adding the same `Arc` with an equal watch again has no effect.
     ///
     /// # Errors
-    /// The errors of [`ListenerSet::on_delete`];
+    /// [`Error::UnknownField`](crate::object::Error::UnknownField) if a step of the path does not
+    /// name a reference field of a recorded schema;
     /// [`Error::ListenersInstalled`](crate::object::Error::ListenersInstalled);
     /// [`Error::Ended`](crate::object::Error::Ended).
     pub fn on_delete(
@@ -51,12 +53,12 @@ impl Transaction {
         self.change_listeners(|set| set.on_delete(watch, listener))
     }
 
-    /// Watches changes of a field, see [`ListenerSet::on_change`].
+    /// Watches changes of the field with this storage ID: a simple field, set, list or map.
+    /// Listeners are not called for counters, nor under the storage ID of a sub-field. The field
+    /// need not exist. Adding the same `Arc` with an equal watch again has no effect.
     ///
     /// # Errors
-    /// The errors of [`ListenerSet::on_change`];
-    /// [`Error::ListenersInstalled`](crate::object::Error::ListenersInstalled);
-    /// [`Error::Ended`](crate::object::Error::Ended).
+    /// The errors of [`Transaction::on_delete`].
     pub fn on_change(
         &self,
         field: StorageId,

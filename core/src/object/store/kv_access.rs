@@ -32,21 +32,21 @@ impl Transaction {
         self.store().untracked(|| body(self))
     }
 
-    /// Watches the object's own pair, like [`Transaction::watch_key`]. It is written when the
-    /// object is created, deleted or moved to another schema.
+    /// Watches the object's own pair; see [`KeyWatch`](permazen_kv::KeyWatch). It is written when
+    /// the object is created, deleted or moved to another schema.
     ///
     /// # Errors
-    /// The errors of [`Transaction::watch_key`].
+    /// [`Error::Ended`](crate::object::Error::Ended); [`Error::Kv`](crate::object::Error::Kv) with
+    /// [`KvError::Unsupported`](permazen_kv::KvError::Unsupported) if the store cannot watch keys.
     pub fn watch_object(&self, id: ObjId) -> Result<permazen_kv::KeyWatch> {
         self.watch_key(id.as_bytes())
     }
 
-    /// Watches the pair of a simple field or counter, like [`Transaction::watch_key`]. The pair is
-    /// removed when the field is set to its default and when the object is deleted; that counts as
+    /// Watches the pair of a simple field or counter. The pair is removed when the field is set to its default and when the object is deleted; that counts as
     /// a write.
     ///
     /// # Errors
-    /// The errors of [`Transaction::watch_key`];
+    /// The errors of [`Transaction::watch_object`];
     /// [`Error::DeletedObject`](crate::object::Error::DeletedObject);
     /// [`Error::UnknownType`](crate::object::Error::UnknownType);
     /// [`Error::UnknownField`](crate::object::Error::UnknownField), also for collections, which

@@ -17,7 +17,12 @@ impl Transaction {
     /// Everything that an object contains. Cost: one seek and a forward scan of its pairs.
     ///
     /// # Errors
-    /// The errors of [`Transaction::visit`].
+    /// [`UnknownType`](crate::object::Error::UnknownType);
+    /// [`DeletedObject`](crate::object::Error::DeletedObject);
+    /// [`TypeNotInSchema`](crate::object::Error::TypeNotInSchema) with [`Migrate::Yes`];
+    /// [`Inconsistent`](crate::object::Error::Inconsistent) or
+    /// [`InvalidObjectVersion`](crate::object::Error::InvalidObjectVersion) if the meta-data are
+    /// damaged.
     pub fn load(&self, id: ObjId, migrate: Migrate) -> Result<ObjectData> {
         let mut data = None;
         self.visit(id, migrate, |object_type, pair| {
