@@ -14,9 +14,9 @@ impl Transaction {
     /// Watches the creation of objects of a type. Adding the same `Arc` again has no effect.
     ///
     /// # Errors
-    /// [`Error::UnknownType`](crate::object::Error::UnknownType) if no recorded schema has the type;
-    /// [`Error::ListenersInstalled`](crate::object::Error::ListenersInstalled) if the transaction
-    /// shares its listeners with others; [`Error::Ended`](crate::object::Error::Ended).
+    /// [`Error::UnknownType`](crate::object::Error::UnknownType) if no recorded schema has the
+    /// type; [`Error::ListenersInstalled`](crate::object::Error::ListenersInstalled) if the
+    /// transaction shares its listeners with others; [`Error::Ended`](crate::object::Error::Ended).
     pub fn on_create(
         &self,
         object_type: StorageId,

@@ -42,8 +42,8 @@ impl Transaction {
         self.watch_key(id.as_bytes())
     }
 
-    /// Watches the pair of a simple field or counter. The pair is removed when the field is set to its default and when the object is deleted; that counts as
-    /// a write.
+    /// Watches the pair of a simple field or counter. The pair is removed when the field is set to
+    /// its default and when the object is deleted; that counts as a write.
     ///
     /// # Errors
     /// The errors of [`Transaction::watch_object`];
