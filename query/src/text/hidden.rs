@@ -7,7 +7,7 @@ use permazen::__internal::escape::needs_escape;
 
 /// Whether a character must not reach a terminal as it is: a control character (C0, DEL, C1), a
 /// character that sets the direction of writing or ends a line or a paragraph, or an invisible
-/// character. The rule is that of [`permazen::escape`].
+/// character. The rule is that of `permazen`, in `core/src/escape.rs`.
 pub fn is_hidden(c: char) -> bool {
     needs_escape(c)
 }
