@@ -3,8 +3,8 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use permazen::encoding::{EncodingId, Reader, long, string, uint};
 use permazen::__internal::layout;
+use permazen::encoding::{EncodingId, Reader, long, string, uint};
 use permazen::schema::SchemaId;
 use permazen::{ObjId, StorageId};
 

@@ -39,7 +39,8 @@ static THERE: LazyLock<There> = LazyLock::new(|| {
     let repository = Repository::builder(store).clock(Arc::new(AlwaysTheSame)).manual_maintenance();
     let page = repository.open().and_then(|it| it.page("golden", PageId::ROOT)).expect("a page");
     let digests = |first: u8| {
-        let of = move |key: &[u8]| Some(Digest(key.strip_prefix(&[0x10, 1, first])?.try_into().ok()?));
+        let of =
+            move |key: &[u8]| Some(Digest(key.strip_prefix(&[0x10, 1, first])?.try_into().ok()?));
         rows.iter().filter_map(move |(key, _)| of(key))
     };
     let kinds = [Kind::Node, Kind::Index, Kind::Chunk];
@@ -195,7 +196,8 @@ fuzz_target!(|input: &[u8]| {
     let mut input = Input(input);
     let Some(first) = input.byte() else { return };
     let repository = Repository::builder(MemoryStore::new()).manual_maintenance().exclusive();
-    let repository = repository.clock(Arc::new(AlwaysTheSame)).open_or_create().expect("a repository");
+    let repository =
+        repository.clock(Arc::new(AlwaysTheSame)).open_or_create().expect("a repository");
     let secret = Secret::new(std::array::from_fn(|at| at as u8));
     let page = repository.create_page_with("golden", PageId::ROOT, secret).expect("a page");
     if first % 2 == 1 {

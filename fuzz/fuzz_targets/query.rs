@@ -14,11 +14,9 @@ fuzz_target!(|input: &[u8]| {
                 match permazen_query::parse(&printed) {
                     Ok(again) => assert_eq!(again, statement, "{printed:?}"),
                     // The printed form can be longer: parentheses, escapes.
-                    Err(mistake) => assert!(
-                        printed.len() > source.len(),
-                        "{}",
-                        mistake.shown_in(&printed)
-                    ),
+                    Err(mistake) => {
+                        assert!(printed.len() > source.len(), "{}", mistake.shown_in(&printed))
+                    }
                 }
             }
         }

@@ -8,11 +8,13 @@
 use std::sync::Arc;
 
 use libfuzzer_sys::fuzz_target;
+use permazen::__internal::layout::{self, FORMAT_VERSION_KEY};
+use permazen::__internal::schema::{
+    DatabaseState, SchemaConfig, SchemaTables, deflate, open_schema,
+};
 use permazen::encoding::EncodingRegistry;
 use permazen::kv::memory::MemoryStore;
 use permazen::kv::{KvDatabase, TxOptions};
-use permazen::__internal::layout::{self, FORMAT_VERSION_KEY};
-use permazen::__internal::schema::{DatabaseState, SchemaConfig, SchemaTables, deflate, open_schema};
 
 fuzz_target!(|input: &[u8]| {
     let store = MemoryStore::new();

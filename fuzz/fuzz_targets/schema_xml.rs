@@ -2,8 +2,8 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use permazen::schema::{SchemaModel, XmlForm};
 use permazen::__internal::schema::{deflate, inflate};
+use permazen::schema::{SchemaModel, XmlForm};
 
 fuzz_target!(|document: &[u8]| {
     let _ = inflate(document);

@@ -23,20 +23,107 @@ use permazen::{ObjId, StorageId};
 use permazen_query::syntax::Statement;
 use permazen_query::text::is_hidden;
 use permazen_query::{
-    Catalog, ChangeCounts, Changes, Checked, Column, Limits, NewIds, ObjectRow, Parameters, Row, Rows,
-    check, edit, parse, parse_script, plan, preview, run,
+    Catalog, ChangeCounts, Changes, Checked, Column, Limits, NewIds, ObjectRow, Parameters, Row,
+    Rows, check, edit, parse, parse_script, plan, preview, run,
 };
 
 const WORDS: [&str; 96] = [
-    "find ", "show ", "count ", "index ", "create ", "set ", "delete ", "migrate ", "explain ", "explain run ", "export ",
-    "all ", "Person ", "Pet ", "Person.", "Pet.", "name ", "age ", "tags ", "scores ", "friends ", "boss ", "mail ",
-    "visits ", "owner ", "vet ", "next ", "kind ", "nameAge ", "friends.", "boss.", "owner.", "next.", "->friends",
-    "->boss", "<-Person.boss", "<-Pet.owner", "<-Person.friends", "where ", "and ", "or ", "not ", "in ", "has ", "starts ",
-    "is null ", "is not null ", "= ", "!= ", "< ", "<= ", "> ", ">= ", "..", "order by ", "desc ", "limit ", "columns ",
-    "using ", "none ", "reverse ", "union ", "intersect ", "minus ", "to ", "add ", "remove ", "insert ", "at ", "put ",
-    "+= ", "-= ", "null ", "true ", "1 ", "-3 ", "2147483647 ", "1.5 ", "\"a\" ", "\"b\" ", "\"\\u{9b}\" ", "RED ",
-    "x'00ff' ", "@1000000000000001 ", "@1000000000000002 ", "@1100000000000001 ", "@1000000000000009 ", "(", ") ", "{", "} ",
-    "[", "] ", ", ", ": ", "; ",
+    "find ",
+    "show ",
+    "count ",
+    "index ",
+    "create ",
+    "set ",
+    "delete ",
+    "migrate ",
+    "explain ",
+    "explain run ",
+    "export ",
+    "all ",
+    "Person ",
+    "Pet ",
+    "Person.",
+    "Pet.",
+    "name ",
+    "age ",
+    "tags ",
+    "scores ",
+    "friends ",
+    "boss ",
+    "mail ",
+    "visits ",
+    "owner ",
+    "vet ",
+    "next ",
+    "kind ",
+    "nameAge ",
+    "friends.",
+    "boss.",
+    "owner.",
+    "next.",
+    "->friends",
+    "->boss",
+    "<-Person.boss",
+    "<-Pet.owner",
+    "<-Person.friends",
+    "where ",
+    "and ",
+    "or ",
+    "not ",
+    "in ",
+    "has ",
+    "starts ",
+    "is null ",
+    "is not null ",
+    "= ",
+    "!= ",
+    "< ",
+    "<= ",
+    "> ",
+    ">= ",
+    "..",
+    "order by ",
+    "desc ",
+    "limit ",
+    "columns ",
+    "using ",
+    "none ",
+    "reverse ",
+    "union ",
+    "intersect ",
+    "minus ",
+    "to ",
+    "add ",
+    "remove ",
+    "insert ",
+    "at ",
+    "put ",
+    "+= ",
+    "-= ",
+    "null ",
+    "true ",
+    "1 ",
+    "-3 ",
+    "2147483647 ",
+    "1.5 ",
+    "\"a\" ",
+    "\"b\" ",
+    "\"\\u{9b}\" ",
+    "RED ",
+    "x'00ff' ",
+    "@1000000000000001 ",
+    "@1000000000000002 ",
+    "@1100000000000001 ",
+    "@1000000000000009 ",
+    "(",
+    ") ",
+    "{",
+    "} ",
+    "[",
+    "] ",
+    ", ",
+    ": ",
+    "; ",
 ];
 
 fn of(encoding: &str) -> Simple {
@@ -87,7 +174,14 @@ static WORLD: LazyLock<World> = LazyLock::new(|| {
     for (age, new) in [("int", false), ("short", true)] {
         let tx = database.begin(&config()).expect("begin");
         tx.add_schema(&model(age, new)).expect("a schema");
-        let schema = tx.bundle().schemas().iter().map(|schema| (schema.index, schema.id)).max().expect("one").1;
+        let schema = tx
+            .bundle()
+            .schemas()
+            .iter()
+            .map(|schema| (schema.index, schema.id))
+            .max()
+            .expect("one")
+            .1;
         // The IDs are the same each time.
         let people: Vec<ObjId> = (0..3).map(|n| id(16, 1 + n + 3 * u8::from(new))).collect();
         let pet = id(17, 1 + u8::from(new));
@@ -97,12 +191,15 @@ static WORLD: LazyLock<World> = LazyLock::new(|| {
         // Each refers to all, so the number of ways grows with each hop.
         let [ann, bob, nobody] = [people[0], people[1], people[2]];
         for statement in [
-            format!("set @{ann} to name = \"a\", age = 1, tags = {{\"a\", \"b\"}}, scores = {{\"a\": 1}}"),
+            format!(
+                "set @{ann} to name = \"a\", age = 1, tags = {{\"a\", \"b\"}}, scores = {{\"a\": 1}}"
+            ),
             format!("set @{bob} to name = \"b\", age = -3, boss = @{ann}"),
             format!("set all Person to friends = [@{ann}, @{bob}, @{nobody}]"),
             format!("set @{pet} to name = \"a\", kind = RED, owner = @{bob}"),
         ] {
-            let checked = parse(&statement).map(|it| check(&it, &Catalog::of(&tx), &Parameters::new()));
+            let checked =
+                parse(&statement).map(|it| check(&it, &Catalog::of(&tx), &Parameters::new()));
             let checked = checked.expect("a statement").expect("it means something");
             edit(&tx, &checked, &Limits::default(), &mut NewIds::new()).expect("it is taken");
         }
@@ -147,7 +244,8 @@ type Pairs = Vec<(Vec<u8>, Vec<u8>)>;
 fn pairs(tx: &Transaction) -> Pairs {
     tx.read_pairs(|kv| {
         let scan = kv.scan(KeySpan::FULL, Direction::Forward)?;
-        scan.map(|pair| pair.map(|(key, value)| (key.into(), value.into())).map_err(Into::into)).collect()
+        scan.map(|pair| pair.map(|(key, value)| (key.into(), value.into())).map_err(Into::into))
+            .collect()
     })
     .expect("pairs")
 }
@@ -185,7 +283,8 @@ fn check_all(tx: &Transaction) {
     options.threads = NonZeroUsize::MIN;
     let mut found = Vec::new();
     tx.read_pairs(|kv| {
-        permazen_jsck::check(kv, &options, &mut |finding| found.push(finding.to_string())).expect("a check");
+        permazen_jsck::check(kv, &options, &mut |finding| found.push(finding.to_string()))
+            .expect("a check");
         Ok(())
     })
     .expect("pairs");

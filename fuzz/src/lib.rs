@@ -4,8 +4,11 @@ pub mod model;
 
 use std::sync::{Arc, LazyLock};
 
+use permazen::__internal::encoding::{
+    EnumArrayEncoding, EnumEncoding, NullSafe, ObjIdEncoding, ReferenceEncoding, StringEncoding,
+    TupleEncoding, TypedEncoding, UnknownEncoding, UnsignedIntEncoding,
+};
 use permazen::encoding::{Encoding, EncodingId, EncodingRegistry, Value};
-use permazen::__internal::encoding::{EnumArrayEncoding, EnumEncoding, NullSafe, ObjIdEncoding, ReferenceEncoding, StringEncoding, TupleEncoding, TypedEncoding, UnknownEncoding, UnsignedIntEncoding};
 
 /// Encodings of every kind: the built-in ones, arrays, and those that schemas and the layers above
 /// build. Inputs name them by position, so new ones go to the end.
