@@ -44,8 +44,7 @@ use std::sync::atomic::AtomicBool;
 use std::thread;
 
 use permazen::encoding::EncodingRegistry;
-use permazen::schema::SchemaIndex;
-use permazen::schema::{SchemaId, SchemaModel};
+use permazen::schema::{SchemaId, SchemaIndex, SchemaModel};
 use permazen::{ObjId, StorageId};
 
 pub use check::{check, check_database, check_with};

@@ -3,12 +3,10 @@
 use std::sync::Arc;
 
 use permazen::__internal::object::IndexKind;
-use permazen::__internal::schema::ResolvedKind;
-use permazen::__internal::schema::{ReferenceInfo, SchemaBundle};
+use permazen::__internal::schema::{ReferenceInfo, ResolvedKind, SchemaBundle};
 use permazen::StorageId;
 use permazen::object::Transaction;
-use permazen::schema::SchemaIndex;
-use permazen::schema::{DeleteAction, ResolvedField};
+use permazen::schema::{DeleteAction, ResolvedField, SchemaIndex};
 use permazen_query::Cell;
 use permazen_query::catalog::{Catalog, TypeEntry};
 use permazen_query::text::quoted_name;

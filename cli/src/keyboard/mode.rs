@@ -19,8 +19,7 @@ const MARKS_ON: &[u8] = b"\x1b[?2004h";
 const MARKS_OFF: &[u8] = b"\x1b[?2004l";
 
 /// The terminal of the process.
-static STATE: Mutex<State> =
-    Mutex::new(State { before: None, is_lent: false, reads: false, marked: false });
+static STATE: Mutex<State> = Mutex::new(State::NO_PROMPT);
 
 struct State {
     /// The mode before the prompt, while the prompt is there.
@@ -53,7 +52,7 @@ pub(super) fn keep() {
 pub(crate) fn restore() {
     let mut state = state();
     state.leave();
-    *state = State { before: None, is_lent: false, reads: false, marked: false };
+    *state = State::NO_PROMPT;
 }
 
 /// Gives the terminal the mode that it had, for another program. It is lent before that program
@@ -108,6 +107,8 @@ fn set_reading(reads: bool) {
 }
 
 impl State {
+    const NO_PROMPT: State = State { before: None, is_lent: false, reads: false, marked: false };
+
     /// Sets the mode that the prompt needs, if it is there.
     fn apply(&self) {
         let Some(before) = self.before.as_ref().filter(|_| !self.is_lent) else { return };

@@ -1,8 +1,7 @@
 //! The values of `$name` in statements, and the schema of objects that are created.
 
 use permazen::object::Transaction;
-use permazen::schema::SchemaId;
-use permazen::schema::SchemaIndex;
+use permazen::schema::{SchemaId, SchemaIndex};
 use permazen_query::syntax::{Literal, LiteralKind};
 use permazen_query::{Parameters, parse_literal};
 

@@ -85,17 +85,19 @@ impl BoundFields {
     }
 }
 
-/// The fields of all models.
+/// The fields of all models, in the order of their type IDs.
 #[derive(Debug)]
 pub(crate) struct FieldsOfModels(Vec<(TypeId, BoundFields)>);
 
 impl FieldsOfModels {
-    pub(super) fn new(all: Vec<(TypeId, BoundFields)>) -> Self {
+    pub(super) fn new(mut all: Vec<(TypeId, BoundFields)>) -> Self {
+        all.sort_unstable_by_key(|(type_id, _)| *type_id);
         FieldsOfModels(all)
     }
 
     /// Those of the model that is this type.
     pub(crate) fn of(&self, type_id: TypeId) -> Option<&BoundFields> {
-        self.0.iter().find(|(of, _)| *of == type_id).map(|(_, fields)| fields)
+        let at = self.0.binary_search_by_key(&type_id, |(of, _)| *of);
+        at.ok().and_then(|at| self.0.get(at)).map(|(_, fields)| fields)
     }
 }

@@ -7,8 +7,7 @@ use std::ops::Bound;
 use permazen::ObjId;
 use permazen::encoding::Value;
 use permazen::object::{IndexEntry, IndexView, Migrate, Transaction};
-use permazen::schema::SchemaIndex;
-use permazen::schema::SchemaModel;
+use permazen::schema::{SchemaIndex, SchemaModel};
 use proptest::prelude::*;
 
 use crate::support::*;

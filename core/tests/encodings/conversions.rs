@@ -3,13 +3,11 @@
 use std::collections::BTreeSet;
 use std::sync::{Arc, LazyLock};
 
-use permazen::__internal::encoding::UnknownEncoding;
 use permazen::__internal::encoding::{
-    Conversion, EncodingKind, EnumArrayEncoding, EnumEncoding, Exactness, Inexact,
+    Conversion, EncodingKind, EnumArrayEncoding, EnumEncoding, Exactness, Inexact, UnknownEncoding,
 };
-use permazen::encoding::EncodingId;
 use permazen::encoding::time::Date;
-use permazen::encoding::{Encoding, FieldType, JavaChar, Value};
+use permazen::encoding::{Encoding, EncodingId, FieldType, JavaChar, Value};
 use proptest::collection::vec;
 use proptest::prelude::*;
 

@@ -3,10 +3,9 @@
 use std::sync::Arc;
 
 use permazen::__internal::layout;
-use permazen::__internal::schema::SchemaComparison;
 use permazen::__internal::schema::{
-    DatabaseState, FieldEffect, IndexEffect, InflateError, SchemaConfig, SchemaTables, TypeEffect,
-    add_schema, deflate, inflate, open_schema, remove_schema,
+    DatabaseState, FieldEffect, IndexEffect, InflateError, SchemaComparison, SchemaConfig,
+    SchemaTables, TypeEffect, add_schema, deflate, inflate, open_schema, remove_schema,
 };
 use permazen::StorageId;
 use permazen::encoding::{EncodingId, EncodingRegistry};

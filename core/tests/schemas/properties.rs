@@ -3,10 +3,9 @@
 use std::sync::Arc;
 
 use permazen::__internal::layout;
-use permazen::__internal::schema::SchemaComparison;
 use permazen::__internal::schema::{
-    DatabaseState, RecordedSchemas, SchemaConfig, SchemaTables, add_schema, deflate, inflate,
-    open_schema, remove_schema,
+    DatabaseState, RecordedSchemas, SchemaComparison, SchemaConfig, SchemaTables, add_schema,
+    deflate, inflate, open_schema, remove_schema,
 };
 use permazen::StorageId;
 use permazen::encoding::{EncodingId, EncodingRegistry};

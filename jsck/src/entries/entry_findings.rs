@@ -6,8 +6,7 @@ use permazen::__internal::schema::SchemaBundle;
 use permazen::ObjId;
 use permazen::encoding::{Reader, uint};
 use permazen::kv::KvRead;
-use permazen::schema::SchemaIndex;
-use permazen::schema::{ResolvedField, Schema};
+use permazen::schema::{ResolvedField, Schema, SchemaIndex};
 
 use crate::objects::info::Meta;
 use crate::objects::known::Known;

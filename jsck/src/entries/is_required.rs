@@ -6,8 +6,7 @@ use std::io;
 use permazen::__internal::layout::{
     content_key, field_key, object_schema_key, parse_list_position,
 };
-use permazen::__internal::schema::ResolvedKind;
-use permazen::__internal::schema::SubFieldRole;
+use permazen::__internal::schema::{ResolvedKind, SubFieldRole};
 use permazen::ObjId;
 use permazen::schema::{ResolvedField, ResolvedType};
 

@@ -6,8 +6,7 @@ use permazen::__internal::encoding::EncodingKind;
 use permazen::__internal::layout::{
     append_index_key, content_key, index_key, list_position, prefix_end,
 };
-use permazen::__internal::schema::ResolvedSimple;
-use permazen::__internal::schema::SchemaBundle;
+use permazen::__internal::schema::{ResolvedSimple, SchemaBundle};
 use permazen::ObjId;
 use permazen::encoding::{Reader, uint};
 use permazen::kv::KvRead;

@@ -5,8 +5,7 @@ use std::sync::Arc;
 use permazen::__internal::schema::SchemaBundle;
 use permazen::StorageId;
 use permazen::encoding::{Reader, uint};
-use permazen::schema::ResolvedType;
-use permazen::schema::SchemaIndex;
+use permazen::schema::{ResolvedType, SchemaIndex};
 
 /// Reads the meta-data of the objects of one type. Remembers the last value, because most objects
 /// of a type are of the same schema.

@@ -6,11 +6,9 @@ use permazen::__internal::layout::{
     StorageIdKey, append_index_key, append_object_schema_key, object_info, object_schema_key,
     split_field_key,
 };
-use permazen::__internal::schema::ResolvedKind;
-use permazen::__internal::schema::SchemaBundle;
+use permazen::__internal::schema::{ResolvedKind, SchemaBundle};
 use permazen::kv::{KeySpan, KvRead};
-use permazen::schema::SchemaIndex;
-use permazen::schema::{ResolvedField, ResolvedType};
+use permazen::schema::{ResolvedField, ResolvedType, SchemaIndex};
 use permazen::{ObjId, StorageId};
 
 use crate::entries::required::RequiredEntries;

@@ -7,8 +7,7 @@ use std::path::{Path, PathBuf};
 use crate::{Options, RepairScope};
 use clap::ValueEnum;
 use permazen::open::StoreKind;
-use permazen::schema::SchemaIndex;
-use permazen::schema::{SchemaId, SchemaModel};
+use permazen::schema::{SchemaId, SchemaIndex, SchemaModel};
 use permazen::{ObjId, StorageId};
 
 use super::files;

@@ -9,8 +9,7 @@ use permazen::__internal::layout::{
 use permazen::__internal::schema::SchemaBundle;
 use permazen::encoding::{Reader, uint};
 use permazen::kv::{Direction, KeySpan, KvRead};
-use permazen::schema::SchemaIndex;
-use permazen::schema::{SchemaId, UnknownEncodings};
+use permazen::schema::{SchemaId, SchemaIndex, UnknownEncodings};
 use permazen::{ObjId, StorageId};
 
 use crate::Options;

@@ -10,8 +10,7 @@ use permazen::__internal::schema::{InflateError, SchemaTables, deflate, inflate}
 use permazen::StorageId;
 use permazen::encoding::{Reader, string, uint};
 use permazen::kv::{Direction, KvRead};
-use permazen::schema::SchemaIndex;
-use permazen::schema::{SchemaId, SchemaModel, XmlForm};
+use permazen::schema::{SchemaId, SchemaIndex, SchemaModel, XmlForm};
 
 use crate::report::finding::{Class, Finding};
 use crate::report::output::{Checked, Output};

@@ -5,8 +5,7 @@ use std::sync::Arc;
 
 use permazen::__internal::encoding::EncodingKind;
 use permazen::__internal::layout::StorageIdKey;
-use permazen::__internal::schema::ResolvedKind;
-use permazen::__internal::schema::{SchemaBundle, SubFieldRole};
+use permazen::__internal::schema::{ResolvedKind, SchemaBundle, SubFieldRole};
 use permazen::StorageId;
 use permazen::encoding::Encoding;
 use permazen::schema::{ResolvedField, ResolvedType};

@@ -9,3 +9,5 @@ pub(crate) mod lease;
 pub(crate) mod open_page;
 pub(crate) mod pins;
 pub(crate) mod streams;
+#[cfg(test)]
+pub(crate) mod test_clock;

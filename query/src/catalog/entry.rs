@@ -4,11 +4,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use permazen::__internal::object::IndexKind;
-use permazen::__internal::schema::ResolvedIndex;
-use permazen::__internal::schema::{SchemaBundle, SubFieldRole};
+use permazen::__internal::schema::{ResolvedIndex, SchemaBundle, SubFieldRole};
 use permazen::StorageId;
-use permazen::schema::SchemaIndex;
-use permazen::schema::{ResolvedField, ResolvedType};
+use permazen::schema::{ResolvedField, ResolvedType, SchemaIndex};
 
 /// An object type, in all schemas that have it.
 #[derive(Debug, Clone)]

@@ -4,8 +4,7 @@ use std::sync::Arc;
 
 use permazen::StorageId;
 use permazen::encoding::Value;
-use permazen::schema::SchemaIndex;
-use permazen::schema::{ResolvedField, ResolvedType};
+use permazen::schema::{ResolvedField, ResolvedType, SchemaIndex};
 
 use super::query::CheckedQuery;
 use crate::mistake::Mistake;

@@ -3,8 +3,7 @@
 use std::sync::Arc;
 
 use permazen::StorageId;
-use permazen::schema::ResolvedField;
-use permazen::schema::SchemaIndex;
+use permazen::schema::{ResolvedField, SchemaIndex};
 
 use super::checker::{Checker, Result};
 use super::versions::Versions;

@@ -4,8 +4,7 @@ use std::collections::BTreeSet;
 
 use permazen::__internal::schema::ResolvedKind;
 use permazen::StorageId;
-use permazen::schema::ResolvedField;
-use permazen::schema::SchemaIndex;
+use permazen::schema::{ResolvedField, SchemaIndex};
 
 use super::checker::{Checker, Result};
 use super::names::{FieldAt, missing, ticked};

@@ -5,8 +5,7 @@ use std::sync::Arc;
 
 use permazen::__internal::object::IndexKind;
 use permazen::StorageId;
-use permazen::schema::ResolvedField;
-use permazen::schema::SchemaIndex;
+use permazen::schema::{ResolvedField, SchemaIndex};
 
 use super::known::known;
 use super::physical::{EntryShape, IndexPart, Span, is_of_fields};

@@ -5,8 +5,7 @@ use std::ops::{ControlFlow, Range};
 
 use permazen::__internal::layout::{self, prefix_end};
 use permazen::kv::{Direction, KeySpan};
-use permazen::schema::ResolvedField;
-use permazen::schema::SchemaIndex;
+use permazen::schema::{ResolvedField, SchemaIndex};
 use permazen::{ObjId, StorageId};
 
 use super::fail::{Fail, Result};

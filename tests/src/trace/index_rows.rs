@@ -4,8 +4,7 @@ use std::ops::Bound;
 use std::sync::Arc;
 
 use permazen::__internal::object::IndexKind;
-use permazen::__internal::schema::ResolvedKind;
-use permazen::__internal::schema::ResolvedPart;
+use permazen::__internal::schema::{ResolvedKind, ResolvedPart};
 use permazen::StorageId;
 use permazen::encoding::{EncodingError, Value};
 use permazen::object::{Error, IndexEntry, IndexView, Transaction};

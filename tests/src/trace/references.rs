@@ -2,8 +2,7 @@
 
 use std::sync::Arc;
 
-use permazen::__internal::schema::ReferenceInfo;
-use permazen::__internal::schema::ResolvedKind;
+use permazen::__internal::schema::{ReferenceInfo, ResolvedKind};
 use permazen::ObjId;
 use permazen::encoding::Value;
 use permazen::object::{FieldValue, Migrate, Transaction};

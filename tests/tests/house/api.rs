@@ -11,6 +11,9 @@ use proc_macro2::{TokenStream, TokenTree};
 use quote::ToTokens;
 use syn::{Attribute, ImplItem, Item, TraitItem, UseTree, Visibility};
 
+use super::forgotten::Tree;
+use super::root;
+
 /// One crate while its public items are listed.
 struct Api {
     sources: Crate,
@@ -427,10 +430,6 @@ fn text(tokens: &impl ToTokens) -> String {
     tokens.to_token_stream().to_string()
 }
 
-fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
-}
-
 /// The crates that have a list, with the folders of their sources.
 const CRATES: [(&str, &str); 7] = [
     ("permazen_kv", "kv/src"),
@@ -527,18 +526,10 @@ fn the_guide_names_nothing_that_is_hidden() {
         }
     }
     let mut hidden = BTreeSet::new();
-    let mut folders = vec![root.join("core/src")];
-    while let Some(folder) = folders.pop() {
-        for entry in std::fs::read_dir(folder).expect("a folder of sources") {
-            let path = entry.expect("its entry").path();
-            if path.is_dir() {
-                folders.push(path);
-                continue;
-            }
-            let text = std::fs::read_to_string(&path).expect("a source file");
-            let names = declared_in(&text).filter(|name| !shown.contains(*name));
-            hidden.extend(names.map(str::to_owned));
-        }
+    for file in Tree::read(&root.join("core/src")).files {
+        let text = std::fs::read_to_string(&file).expect("a source file");
+        let names = declared_in(&text).filter(|name| !shown.contains(*name));
+        hidden.extend(names.map(str::to_owned));
     }
     assert!(hidden.contains("SchemaBundle") && !hidden.contains("ObjId"), "{hidden:?}");
     let guide = std::fs::read_dir(root.join("docs/src")).expect("the guide");

@@ -1,8 +1,7 @@
 //! Comments fit the width of the code.
 
-use std::path::Path;
-
 use super::forgotten::Tree;
+use super::root;
 
 /// The columns that a line of a comment may have. `rustfmt.toml` says the same for code.
 const WIDTH: usize = 100;
@@ -31,7 +30,7 @@ fn too_wide(text: &str) -> Vec<usize> {
 
 #[test]
 fn comments_are_not_wider_than_code() {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let root = root();
     let files = Tree::read(&root).files;
     assert!(files.len() > 1000, "{} files", files.len());
     let mut wide = Vec::new();

@@ -152,7 +152,7 @@ fn forgotten(root: &Path) -> (Vec<PathBuf>, usize) {
 
 #[test]
 fn each_file_of_tests_is_part_of_a_program() {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let root = super::root();
     let (forgotten, of) = forgotten(&root);
     assert!(of > 400, "{of} files");
     assert!(forgotten.is_empty(), "part of no program: {forgotten:#?}");

@@ -282,7 +282,7 @@ fn anchors(page: &str) -> BTreeSet<String> {
 
 #[test]
 fn headings_that_comments_name() {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let root = super::root();
     let mut files = Vec::new();
     for crate_name in ["kv", "core", "derive", "jsck"] {
         sources(&root.join(crate_name).join("src"), &mut files);

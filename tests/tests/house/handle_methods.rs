@@ -2,13 +2,12 @@
 //! methods is that of the public API.
 
 use std::collections::BTreeSet;
-use std::path::Path;
 
 use quote::ToTokens;
 use syn::{Item, Type};
 
 fn read(path: &str) -> String {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let root = super::root();
     std::fs::read_to_string(root.join(path)).expect("a file of the workspace")
 }
 

@@ -2,13 +2,11 @@
 //! their causes once.
 
 use std::collections::BTreeSet;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use permazen_tests::sources::Crate;
 
-fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
-}
+use super::root;
 
 fn map() -> String {
     std::fs::read_to_string(root().join("ARCHITECTURE.md")).expect("the map")

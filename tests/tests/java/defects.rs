@@ -7,8 +7,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use permazen::__internal::schema::ResolvedKind;
-use permazen::__internal::schema::{BundleItem, ResolvedPart, SubFieldRole};
+use permazen::__internal::schema::{BundleItem, ResolvedKind, ResolvedPart, SubFieldRole};
 use permazen::object::{FieldValue, Migrate, Transaction};
 use permazen::schema::{ResolvedField, ResolvedType};
 use permazen::{ObjId, StorageId};

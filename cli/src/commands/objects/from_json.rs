@@ -5,13 +5,13 @@ use std::io::{BufReader, Read};
 use std::sync::Arc;
 
 use permazen::__internal::object_xml::GeneratedIds;
-use permazen::__internal::schema::ResolvedKind;
-use permazen::__internal::schema::{Item, Part};
+use permazen::__internal::schema::{Item, Part, ResolvedKind};
 use permazen::ObjId;
 use permazen::encoding::JavaString;
 use permazen::object::{self, CopyOptions, MissingTargets, ObjectBuilder, Transaction};
-use permazen::schema::SchemaIndex;
-use permazen::schema::{ResolvedField, ResolvedType, Schema, SchemaError, SchemaId, SchemaModel};
+use permazen::schema::{
+    ResolvedField, ResolvedType, Schema, SchemaError, SchemaId, SchemaIndex, SchemaModel,
+};
 use permazen_query::syntax::{Literal, LiteralKind};
 use permazen_query::text;
 

@@ -3,8 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use permazen::__internal::schema::SchemaComparison;
-use permazen::__internal::schema::{Difference, Item};
+use permazen::__internal::schema::{Difference, Item, SchemaComparison};
 use permazen::StorageId;
 use serde_json::{Value, json};
 

@@ -6,8 +6,7 @@ use std::sync::Arc;
 
 use permazen::__internal::schema::RecordedSchema;
 use permazen::object::Transaction;
-use permazen::schema::SchemaIndex;
-use permazen::schema::{SchemaId, SchemaModel};
+use permazen::schema::{SchemaId, SchemaIndex, SchemaModel};
 
 use crate::commands::file::{self, file_text};
 use crate::failure::Failure;

@@ -3,8 +3,7 @@
 use std::cell::Cell;
 
 #[cfg(feature = "serde")]
-use permazen::model::Import;
-use permazen::model::{Change, Copy, Validation, creations};
+use permazen::model::{Change, Copy, Import, Validation, creations};
 use permazen::object;
 use permazen::{Error, Obj, ObjId, Permazen, PermazenObject, Ref, Result, Tx};
 

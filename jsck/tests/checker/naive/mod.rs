@@ -4,12 +4,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use permazen::__internal::schema::ResolvedKind;
-use permazen::__internal::schema::{SchemaBundle, SchemaTables};
+use permazen::__internal::schema::{ResolvedKind, SchemaBundle, SchemaTables};
 use permazen::ObjId;
 use permazen::encoding::{Encoding, EncodingRegistry, Reader, Value, uint};
-use permazen::schema::SchemaIndex;
-use permazen::schema::{ResolvedField, ResolvedType, UnknownEncodings};
+use permazen::schema::{ResolvedField, ResolvedType, SchemaIndex, UnknownEncodings};
 
 pub(crate) type Pairs = BTreeMap<Vec<u8>, Vec<u8>>;
 

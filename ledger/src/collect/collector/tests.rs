@@ -3,7 +3,6 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use permazen_kv::memory::MemoryStore;
 use permazen_kv::{KvDatabase, KvWrite, TxOptions};
@@ -11,18 +10,10 @@ use permazen_kv::{KvDatabase, KvWrite, TxOptions};
 use super::{CollectPieces, Collector, State};
 use crate::ids::PageId;
 use crate::process::clock::Clock;
+use crate::process::test_clock::TestClock;
 use crate::repository::{MAIN, Repository};
 use crate::rows::counts::Phase;
 use crate::rows::parameters::Retention;
-
-#[derive(Debug)]
-struct TestClock(AtomicU64);
-
-impl Clock for TestClock {
-    fn now(&self) -> SystemTime {
-        UNIX_EPOCH + Duration::from_millis(self.0.load(Ordering::Relaxed))
-    }
-}
 
 /// Maintenance, which would begin no round for so little garbage, finds that another process marks,
 /// so that no commit can be removed. That round ends before maintenance would begin its own.

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 use permazen_kv::memory::MemoryStore;
 use permazen_kv::{
@@ -12,17 +12,9 @@ use permazen_kv::{
 use crate::ids::PageId;
 use crate::lifecycle::deletion::{self, DeleteMode};
 use crate::process::clock::Clock;
+use crate::process::test_clock::TestClock;
 use crate::repository::{MAIN, Repository};
 use crate::rows::parameters::Retention;
-
-#[derive(Debug)]
-struct TestClock(AtomicU64);
-
-impl Clock for TestClock {
-    fn now(&self) -> SystemTime {
-        UNIX_EPOCH + Duration::from_millis(self.0.load(Ordering::Relaxed))
-    }
-}
 
 /// A store in which the thread that collects does not get on while the gate is closed.
 #[derive(Debug, Default)]

@@ -5,8 +5,7 @@ use std::collections::BTreeMap;
 use permazen::__internal::schema::ResolvedKind;
 use permazen::ObjId;
 use permazen::object::{Database, Migrate, Transaction, TransactionConfig};
-use permazen::schema::SchemaIndex;
-use permazen::schema::SchemaRemoval;
+use permazen::schema::{SchemaIndex, SchemaRemoval};
 use permazen_tests::digest::Lines;
 use serde_json::{Value as Json, json};
 

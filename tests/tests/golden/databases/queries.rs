@@ -5,8 +5,7 @@ use std::ops::Bound as End;
 
 use permazen::__internal::encoding::EncodingKind;
 use permazen::__internal::object::IndexKind;
-use permazen::__internal::schema::ResolvedKind;
-use permazen::__internal::schema::ResolvedPart;
+use permazen::__internal::schema::{ResolvedKind, ResolvedPart};
 use permazen::encoding::{Encoding, Value};
 use permazen::object::{Database, Error, IndexEntry, IndexView, Transaction};
 use permazen::schema::SchemaIndex;

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use permazen::__internal::layout;
-use permazen::__internal::schema::ResolvedKind;
 use permazen::__internal::schema::{
-    DatabaseState, OpenedSchema, SchemaConfig, add_schema, inflate, open_schema, remove_schema,
+    DatabaseState, OpenedSchema, ResolvedKind, SchemaConfig, add_schema, inflate, open_schema,
+    remove_schema,
 };
 use permazen::encoding::EncodingRegistry;
 use permazen::kv::memory::MemoryStore;

@@ -3,8 +3,9 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
-use permazen::__internal::schema::SchemaComparison;
-use permazen::__internal::schema::{DatabaseState, SchemaConfig, deflate, inflate, open_schema};
+use permazen::__internal::schema::{
+    DatabaseState, SchemaComparison, SchemaConfig, deflate, inflate, open_schema,
+};
 use permazen::StorageId;
 use permazen::encoding::EncodingRegistry;
 use permazen::kv::memory::MemoryStore;

@@ -6,9 +6,8 @@ use std::sync::Arc;
 use permazen::encoding::Value;
 use permazen::encoding::number::BigDecimal;
 use permazen::encoding::time::Instant;
-use permazen::kv::KvDatabase;
-use permazen::kv::TxOptions;
 use permazen::kv::lmdb::LmdbStore;
+use permazen::kv::{KvDatabase, TxOptions};
 use permazen::model::{MigrationEnd, Refusal};
 use permazen::object::FieldValue;
 use permazen::{
