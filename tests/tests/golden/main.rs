@@ -22,6 +22,7 @@ mod vectors;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::thread;
 
 use options::Options;
 use report::Report;
@@ -46,17 +47,34 @@ fn main() -> ExitCode {
     };
     let mut report = Report::new(Options::from_args(std::env::args().skip(1)));
     report.note(&format!("recorded answers: {}", dir.display()));
+    let mut folders: Vec<(PathBuf, Run)> = Vec::new();
     for (kind, run) in KINDS {
         let folder = dir.join(kind);
         if folder.is_dir() {
-            run(&folder, &mut report);
+            folders.push((folder, *run));
         } else {
             report.note(&format!("{kind}: no such folder here"));
         }
     }
     if dir == permazen_tests::files::data_dir() {
-        strictness::run(&dir, &mut report);
+        folders.push((dir, strictness::run));
     }
+    thread::scope(|scope| {
+        let parts: Vec<_> = folders
+            .iter()
+            .map(|(folder, run)| {
+                let mut part = report.part();
+                scope.spawn(move || {
+                    run(folder, &mut part);
+                    part
+                })
+            })
+            .collect();
+        for part in parts {
+            // A panic in a case is caught there.
+            report.add(part.join().expect("cases were found and run"));
+        }
+    });
     report.finish()
 }
 

@@ -1,7 +1,7 @@
 //! The part of libtest's command line that has a meaning here.
 
 /// What the command line asks for.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct Options {
     /// Names, or parts of names, of the cases to run. Empty for all.
     filters: Vec<String>,

@@ -60,6 +60,18 @@ impl Report {
         }
     }
 
+    /// A report of some of the cases, for a thread of its own.
+    pub fn part(&self) -> Report {
+        Report::with(self.options.clone(), self.silent)
+    }
+
+    /// Adds a part.
+    pub fn add(&mut self, part: Report) {
+        self.first_failure = self.first_failure.take().or(part.first_failure);
+        self.seen += part.seen;
+        self.groups.extend(part.groups);
+    }
+
     /// Runs one case, if it was asked for. Its full name is `group: name`; a panic is a failure.
     pub fn case(&mut self, group: &str, name: &str, run: impl FnOnce() -> Outcome) {
         self.seen += 1;

@@ -422,7 +422,7 @@ fn number_from(variable: &str) -> Option<u64> {
 #[test]
 fn objects_agree_with_a_naive_model() {
     // A case has 125 steps on average.
-    let operations = number_from("PERMAZEN_OPERATIONS").unwrap_or(100_000);
+    let operations = number_from("PERMAZEN_OPERATIONS").unwrap_or(30_000);
     let mut config = Config { max_shrink_iters: 4000, ..Config::default() };
     config.cases = u32::try_from(operations.div_ceil(125)).unwrap();
     if let Some(seed) = number_from("PERMAZEN_SEED") {

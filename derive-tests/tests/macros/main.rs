@@ -5,6 +5,7 @@
     reason = "names of every kind are derived; the lint is of whole crates"
 )]
 
+pub mod accepted;
 mod evolution;
 mod hostile;
 mod messages;

@@ -7,7 +7,7 @@ use permazen::kv::memory::MemoryStore;
 use permazen::{Any, Permazen, PermazenFields, PermazenKind, PermazenObject, Ref};
 
 /// An artist.
-#[derive(PermazenObject, Default)]
+#[derive(PermazenObject, Debug, Default)]
 #[permazen(inverse(albums = Album::ARTIST, guest_of = self::Album::GUESTS))]
 #[permazen(inverse(labelled = Album::LABELS.key(), pupils = Self::TEACHER, noted = Note::ON))]
 #[permazen(inverse(liked = Album::LIKES.by))]
@@ -17,14 +17,14 @@ pub struct Artist {
 }
 
 /// A mix-in.
-#[derive(PermazenFields, Default)]
+#[derive(PermazenFields, Debug, Default)]
 pub struct Likes {
     /// An artist that likes it.
     pub by: Option<Ref<Artist>>,
 }
 
 /// An album.
-#[derive(PermazenObject, Default)]
+#[derive(PermazenObject, Debug, Default)]
 #[permazen(inverse(noted = Note::ABOUT))]
 pub struct Album {
     /// The artist.
@@ -48,7 +48,7 @@ pub enum Subject<'t> {
 }
 
 /// A note.
-#[derive(PermazenObject, Default)]
+#[derive(PermazenObject, Debug, Default)]
 pub struct Note {
     /// Anything.
     pub on: Option<Ref<Any>>,
@@ -56,7 +56,8 @@ pub struct Note {
     pub about: Option<Ref<SubjectKind>>,
 }
 
-fn main() {
+#[test]
+fn inverse_methods_find_what_refers_to_an_object() {
     let db = Permazen::builder(MemoryStore::new())
         .model::<Artist>()
         .model::<Album>()

@@ -4,9 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use permazen::model::{Field, Indexed, Unindexed};
-use permazen::{
-    Any, Counter, NewValues, OldValues, PermazenEnum, PermazenObject, Ref, Result,
-};
+use permazen::{Any, Counter, NewValues, OldValues, PermazenEnum, PermazenObject, Ref, Result};
 
 /// An enum.
 #[derive(PermazenEnum, Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -63,7 +61,12 @@ type Friend = Option<Ref<Person>>;
 )]
 pub struct Person {
     /// The name.
-    #[permazen(indexed, unique, exclude(nulls, "unknown", range(gt = "x", le = "y")), storage_id = 11)]
+    #[permazen(
+        indexed,
+        unique,
+        exclude(nulls, "unknown", range(gt = "x", le = "y")),
+        storage_id = 11
+    )]
     pub name: Option<String>,
     /// The age.
     #[permazen(upgrade = "reset", rename = "years", was = "age", default = 18)]
@@ -131,7 +134,8 @@ mod inner {
     }
 }
 
-fn main() {
+#[test]
+fn constants_have_the_types_of_their_fields() {
     let _: Field<Person, Option<String>, Indexed> = Person::NAME;
     let _: Field<Person, i32, Unindexed> = Person::AGE;
     let _ = (Person::BY_NAME_AGE, Person::BY_AGE, Person::TYPE, Person::TAGS.positions());

@@ -84,5 +84,3 @@ impl NoteOnNote {
         this.set_text("new")
     }
 }
-
-fn main() {}
