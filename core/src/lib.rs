@@ -117,7 +117,7 @@ pub mod __private {
     pub use crate::model::index::{Columns, Tuple};
     pub use crate::model::kind::Becomes;
     pub use crate::model::kind::{
-        Block, Constants, Included, Inside, KindMember as Member, Next, Place, Places, Slot,
+        Block, Constants, Included, Inside, KindMember as Member, MixinOffset, Next, Places, Slot,
         distinct, joined, object_with, start_of,
     };
     pub use crate::model::load::{ObjectReader, ObjectWriter};

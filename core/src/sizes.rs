@@ -302,17 +302,17 @@ pub fn spaces(store: &dyn KvDatabase, sizes: &Sizes) -> permazen_kv::Result<Opti
 
 /// Where the pairs of a storage ID are counted: a position in a list.
 #[derive(Clone, Copy)]
-enum Place {
+enum SizePosition {
     Type(usize),
     Index(usize),
 }
 
 struct Counting {
-    places: BTreeMap<StorageId, Place>,
+    places: BTreeMap<StorageId, SizePosition>,
     sizes: Sizes,
     /// The storage ID of the last pair, as bytes, and its place. Most pairs have the same as the
     /// one before.
-    last: (Vec<u8>, Option<Place>),
+    last: (Vec<u8>, Option<SizePosition>),
     /// The object of the last pair with its pairs so far, and the position of its type.
     object: Option<(ObjectSize, usize)>,
     /// How many of the largest objects are kept.
@@ -324,12 +324,12 @@ impl Counting {
         let (mut sizes, mut places) = (Sizes::default(), BTreeMap::new());
         for item in schemas.items() {
             if let Some(new) = new_type(item) {
-                places.insert(item.storage_id, Place::Type(sizes.types.len()));
+                places.insert(item.storage_id, SizePosition::Type(sizes.types.len()));
                 sizes.types.push(new);
             } else if let names = index_names(item)
                 && !names.is_empty()
             {
-                places.insert(item.storage_id, Place::Index(sizes.indexes.len()));
+                places.insert(item.storage_id, SizePosition::Index(sizes.indexes.len()));
                 let size = Size::default();
                 sizes.indexes.push(IndexSizes { storage_id: item.storage_id, names, size });
             }
@@ -352,8 +352,8 @@ impl Counting {
             return size.add(key, value);
         }
         match self.place(key) {
-            Some(Place::Type(at)) => self.add_to_type(at, key, value),
-            Some(Place::Index(at)) => {
+            Some(SizePosition::Type(at)) => self.add_to_type(at, key, value),
+            Some(SizePosition::Index(at)) => {
                 if let Some(index) = self.sizes.indexes.get_mut(at) {
                     index.size.add(key, value);
                 }
@@ -362,7 +362,7 @@ impl Counting {
         }
     }
 
-    fn place(&mut self, key: &[u8]) -> Option<Place> {
+    fn place(&mut self, key: &[u8]) -> Option<SizePosition> {
         let (prefix, place) = &self.last;
         if !prefix.is_empty() && key.starts_with(prefix) {
             return *place;

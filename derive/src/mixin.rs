@@ -74,7 +74,7 @@ pub(crate) fn with_members(model: &ObjectModel, content: &TokenStream) -> TokenS
             type Itself = Self;
             type Fields<'t, __R: #m::Accessors<'t>> = #fields_type;
             type Shared<'t> = dyn #access_name<'t> + 't;
-            type Constants<__S, __P: #m::Place> = #constants_name<__S, __P>;
+            type Constants<__S, __P: #m::MixinOffset> = #constants_name<__S, __P>;
             const PATH: &'static ::core::primitive::str =
                 ::core::concat!(::core::module_path!(), "::", ::core::stringify!(#ident));
             fn shared<'f, 't: 'f, __A: #m::Accessors<'t>>(
@@ -272,14 +272,14 @@ fn constants_type(model: &ObjectModel) -> TokenStream {
         #[doc = #doc]
         #allowed
         #[allow(missing_copy_implementations, missing_debug_implementations)]
-        #visibility struct #name<__S, __P: #m::Place> {
+        #visibility struct #name<__S, __P: #m::MixinOffset> {
             #(#declared,)*
             __place: ::core::marker::PhantomData<fn() -> (__S, __P)>,
         }
 
         #[automatically_derived]
         #allowed
-        impl<__S, __P: #m::Place> #m::Constants for #name<__S, __P> {
+        impl<__S, __P: #m::MixinOffset> #m::Constants for #name<__S, __P> {
             const ALL: Self = Self {
                 #(#made,)*
                 __place: ::core::marker::PhantomData,

@@ -199,7 +199,7 @@ pub(crate) fn mixin(model: &ObjectModel, generics: &Generics) -> TokenStream {
             type Itself = Self;
             type Fields<'__live, __R: #m::Accessors<'__live>> = __R;
             type Shared<'__live> = ();
-            type Constants<__S, __P: #m::Place> = ();
+            type Constants<__S, __P: #m::MixinOffset> = ();
             const PATH: &'static ::core::primitive::str = "";
             const FIELDS: &'static [#m::FieldDecl] = &[];
             const COMPOSITES: &'static [#m::CompositeDecl] = &[];

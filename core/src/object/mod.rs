@@ -71,8 +71,8 @@ pub(crate) use index::{
 pub use index::{IndexEntry, IndexView};
 pub use info::Migrate;
 pub(crate) use migration::{
-    Batch, Batches, Content, Done, FieldConversion, Found, Narrows, Renamed, Rule, RunOptions,
-    Visitor, in_batches, kind, stored_text, value_text,
+    Batch, Batches, Content, Done, FieldConversion, Narrows, ObjectToMove, Renamed, Rule,
+    RunOptions, Visitor, in_batches, kind, stored_text, value_text,
 };
 pub use migration::{MigrationEnd, NotMoved, Progress};
 pub(crate) use notify::Happened;

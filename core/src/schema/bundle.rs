@@ -347,7 +347,7 @@ impl<'b> Resolver<'b> {
     ) -> Option<ResolvedType> {
         let &(schema_id, storage_id) = ids.next()?;
         let type_name = object_type.name().into();
-        let place = Place { schema, object_type, type_name };
+        let place = TypeInSchema { schema, object_type, type_name };
         let mut fields = Vec::with_capacity(object_type.fields().len());
         for field in object_type.fields() {
             fields.push(self.field(&place, field, ids));
@@ -397,7 +397,7 @@ impl<'b> Resolver<'b> {
 
     fn field(
         &mut self,
-        place: &Place<'_>,
+        place: &TypeInSchema<'_>,
         field: &Field,
         ids: &mut Ids<'b>,
     ) -> Option<ResolvedField> {
@@ -455,7 +455,7 @@ impl<'b> Resolver<'b> {
 
     fn sub_field(
         &mut self,
-        place: &Place<'_>,
+        place: &TypeInSchema<'_>,
         part: Part<'_>,
         parent: Parent,
         sub_field: &SubField,
@@ -480,7 +480,7 @@ impl<'b> Resolver<'b> {
 
     fn simple(
         &mut self,
-        place: &Place<'_>,
+        place: &TypeInSchema<'_>,
         part: Part<'_>,
         schema_id: SchemaId,
         simple: &Simple,
@@ -538,7 +538,12 @@ impl<'b> Resolver<'b> {
         })
     }
 
-    fn problem<T>(&mut self, place: &Place<'_>, part: Part<'_>, message: String) -> Option<T> {
+    fn problem<T>(
+        &mut self,
+        place: &TypeInSchema<'_>,
+        part: Part<'_>,
+        message: String,
+    ) -> Option<T> {
         let item = Item { object_type: place.object_type, part };
         let schema = place.schema.index;
         note(&mut self.problems, || Problem {
@@ -549,7 +554,7 @@ impl<'b> Resolver<'b> {
     }
 }
 
-struct Place<'p> {
+struct TypeInSchema<'p> {
     schema: &'p RecordedSchema,
     object_type: &'p ObjectType,
     type_name: Arc<str>,

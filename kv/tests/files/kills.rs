@@ -87,7 +87,7 @@ const WORKERS: u32 = 4;
 
 fn kills(store: &str, share: u32) {
     let kills: u32 =
-        std::env::var("PERMAZEN_KILLS").ok().and_then(|n| n.parse().ok()).unwrap_or(1000);
+        std::env::var("PERMAZEN_KILLS").ok().and_then(|n| n.parse().ok()).unwrap_or(400);
     let commits: u64 = std::thread::scope(|scope| {
         let each = (kills / share).div_ceil(WORKERS);
         let seeds = (0..WORKERS).map(|worker| u64::from(std::process::id() * WORKERS + worker));

@@ -56,7 +56,7 @@ impl Known {
 
 fn kills(store: Store) {
     let seed = seed(&format!("kills, {store:?}"));
-    let rounds = setting("PERMAZEN_KILLS").unwrap_or(150);
+    let rounds = setting("PERMAZEN_KILLS").unwrap_or(50);
     let mut random = Random::new(seed, 0);
     let (mut commits, mut objects, mut unborn) = (0, 0, 0);
     let (mut directory, mut known) = (tempfile::tempdir().unwrap(), Known::new(seed, 0, false));

@@ -3,7 +3,7 @@
 use std::marker::PhantomData;
 use std::ops::RangeBounds;
 
-use super::place::{Place, view_basics};
+use super::field::{CollectionField, view_basics};
 use crate::encoding::FieldType;
 use crate::model::error::Result;
 use crate::model::handle::Handle;
@@ -23,7 +23,7 @@ use crate::object::{self, ListView};
 /// Parts of a list, cursors and `retain` are methods of the view of the object layer,
 /// [`list_view`](crate::object::Transaction::list_view).
 pub struct ListOf<'t, E> {
-    at: Place<'t>,
+    at: CollectionField<'t>,
     view: ListView<'t>,
     types: PhantomData<fn() -> E>,
 }
@@ -35,7 +35,7 @@ impl<'t, E: FieldType> ListOf<'t, E> {
         let field = handle.binding.field(position)?;
         handle.prepare_to_read(position)?;
         let view = handle.tx.core.encoded().list_view(handle.id, field)?;
-        Ok(ListOf { at: Place { handle, position }, view, types: PhantomData })
+        Ok(ListOf { at: CollectionField { handle, position }, view, types: PhantomData })
     }
 
     /// The element at a position; `None` after the end. Cost: one get.

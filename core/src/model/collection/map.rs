@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::marker::PhantomData;
 use std::ops::RangeBounds;
 
-use super::place::{Place, view_basics};
+use super::field::{CollectionField, view_basics};
 use crate::encoding::FieldType;
 use crate::model::error::Result;
 use crate::model::handle::Handle;
@@ -18,7 +18,7 @@ use crate::object::{self, MapView, borrowed};
 /// object is empty and refuses changes. Costs are for an object that the transaction has used
 /// before; the first use costs one more get.
 pub struct MapOf<'t, K, V> {
-    at: Place<'t>,
+    at: CollectionField<'t>,
     view: MapView<'t>,
     types: PhantomData<fn() -> (K, V)>,
 }
@@ -30,7 +30,7 @@ impl<'t, K: FieldType, V: FieldType> MapOf<'t, K, V> {
         let field = handle.binding.field(position)?;
         handle.prepare_to_read(position)?;
         let view = handle.tx.core.encoded().map_view(handle.id, field)?;
-        Ok(MapOf { at: Place { handle, position }, view, types: PhantomData })
+        Ok(MapOf { at: CollectionField { handle, position }, view, types: PhantomData })
     }
 
     /// The value of a key. Cost: one get.

@@ -3,9 +3,9 @@
 //! Each view is one of the object layer, with the object and the field to which it belongs. It
 //! encodes and decodes values, and moves the object to the schema of the models where it must.
 
+mod field;
 mod list;
 mod map;
-mod place;
 mod set;
 
 pub use list::ListOf;

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::marker::PhantomData;
 use std::ops::RangeBounds;
 
-use super::place::{Place, view_basics};
+use super::field::{CollectionField, view_basics};
 use crate::encoding::FieldType;
 use crate::model::error::Result;
 use crate::model::handle::Handle;
@@ -20,7 +20,7 @@ use crate::object::{SetView, borrowed};
 /// object is empty and refuses changes. Costs are for an object that the transaction has used
 /// before; the first use costs one more get.
 pub struct SetOf<'t, E> {
-    at: Place<'t>,
+    at: CollectionField<'t>,
     view: SetView<'t>,
     types: PhantomData<fn() -> E>,
 }
@@ -32,7 +32,7 @@ impl<'t, E: FieldType> SetOf<'t, E> {
         let field = handle.binding.field(position)?;
         handle.prepare_to_read(position)?;
         let view = handle.tx.core.encoded().set_view(handle.id, field)?;
-        Ok(SetOf { at: Place { handle, position }, view, types: PhantomData })
+        Ok(SetOf { at: CollectionField { handle, position }, view, types: PhantomData })
     }
 
     /// Whether an element is in the set. Cost: one get.

@@ -13,8 +13,8 @@ use crate::model::object_type::Model;
 use crate::model::permazen::Permazen;
 use crate::model::tx::Tx;
 use crate::object::{
-    Batch, Batches, Done, Found, MigrationEnd, Moves, NotMoved, Progress, RunOptions, Visitor,
-    in_batches,
+    Batch, Batches, Done, MigrationEnd, Moves, NotMoved, ObjectToMove, Progress, RunOptions,
+    Visitor, in_batches,
 };
 use crate::schema::Schema;
 
@@ -245,7 +245,12 @@ impl<'a> UpgradeAll<'a> {
 
 impl ModelMoves<'_> {
     /// Visits the objects to move, by the numbers of their schemas and then by ID.
-    fn each_found(&self, tx: &Tx, last: Option<Found>, visitor: &mut dyn Visitor) -> Result<()> {
+    fn each_found(
+        &self,
+        tx: &Tx,
+        last: Option<ObjectToMove>,
+        visitor: &mut dyn Visitor,
+    ) -> Result<()> {
         let only: Vec<StorageId> = self.only.iter().map(|of| of(tx)).collect::<Result<_>>()?;
         let bundle = tx.core.bundle();
         let mut schemas: Vec<&Schema> = bundle.schemas().iter().map(|schema| &**schema).collect();
@@ -298,7 +303,7 @@ impl Batches for ModelMoves<'_> {
         false
     }
 
-    fn look(&self, last: Option<Found>, visitor: &mut dyn Visitor) -> Result<()> {
+    fn look(&self, last: Option<ObjectToMove>, visitor: &mut dyn Visitor) -> Result<()> {
         self.db.read(|tx| {
             visitor.begin();
             self.each_found(tx, last, visitor)
@@ -312,7 +317,7 @@ impl Batches for ModelMoves<'_> {
         }
     }
 
-    fn migrate(&self, moves: &mut Moves<'_>, (from, id): Found) -> Result<Option<usize>> {
+    fn migrate(&self, moves: &mut Moves<'_>, (from, id): ObjectToMove) -> Result<Option<usize>> {
         Ok(moves.migrate_from(id, from)?)
     }
 

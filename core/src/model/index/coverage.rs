@@ -116,7 +116,7 @@ struct Covered<'a> {
 
 /// An index whose entries mean the same, and the columns that may have values which the wanted
 /// index cannot have.
-type Found = (IndexShape, Vec<(usize, Arc<dyn Encoding>)>);
+type ShapeAndColumns = (IndexShape, Vec<(usize, Arc<dyn Encoding>)>);
 
 impl Covered<'_> {
     /// Where the entries are; `None` if they are just those of the index.
@@ -195,7 +195,7 @@ impl Covered<'_> {
         Some(Entries::Merged { index, unless: Vec::new() })
     }
 
-    fn merged_composite(&self) -> Option<Found> {
+    fn merged_composite(&self) -> Option<ShapeAndColumns> {
         let own = &self.binding.fields.object_type.indexes;
         let own = own.iter().find(|index| index.storage_id == self.wanted.shape.storage_id())?;
         self.old.indexes.iter().find_map(|index| {
@@ -215,7 +215,7 @@ impl Covered<'_> {
         })
     }
 
-    fn merged_field(&self) -> Option<Found> {
+    fn merged_field(&self) -> Option<ShapeAndColumns> {
         let id = self.wanted.shape.storage_id();
         let parts = self.parts(id)?;
         let part = parts.iter().find(|part| part.to.storage_id == id)?;

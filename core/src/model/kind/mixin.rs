@@ -37,7 +37,7 @@ pub trait Mixin: Sized + 'static {
 
     /// The constants of the fields in `S`, where they begin at `P`.
     #[doc(hidden)]
-    type Constants<S, P: Place>: Constants;
+    type Constants<S, P: MixinOffset>: Constants;
 
     /// The path of the struct.
     #[doc(hidden)]
@@ -265,7 +265,7 @@ pub trait Constants {
 }
 
 /// Where the fields and composite indexes of a mix-in begin. `()` is the beginning.
-pub trait Place {
+pub trait MixinOffset {
     /// Where its fields begin.
     const FIELDS: usize;
     /// Where its composite indexes begin.
@@ -276,7 +276,7 @@ impl Constants for () {
     const ALL: Self = ();
 }
 
-impl Place for () {
+impl MixinOffset for () {
     const FIELDS: usize = 0;
     const COMPOSITES: usize = 0;
 }
@@ -285,7 +285,7 @@ impl Place for () {
 #[derive(Debug)]
 pub struct Inside<P, const FIELDS: usize, const COMPOSITES: usize>(PhantomData<fn() -> P>);
 
-impl<P: Place, const F: usize, const C: usize> Place for Inside<P, F, C> {
+impl<P: MixinOffset, const F: usize, const C: usize> MixinOffset for Inside<P, F, C> {
     const FIELDS: usize = P::FIELDS + F;
     const COMPOSITES: usize = P::COMPOSITES + C;
 }
@@ -294,7 +294,7 @@ impl<P: Place, const F: usize, const C: usize> Place for Inside<P, F, C> {
 #[derive(Debug)]
 pub struct Next<P, X>(PhantomData<fn() -> (P, X)>);
 
-impl<P: Place, X: Mixin> Place for Next<P, X> {
+impl<P: MixinOffset, X: Mixin> MixinOffset for Next<P, X> {
     const FIELDS: usize = P::FIELDS + X::FIELDS.len();
     const COMPOSITES: usize = P::COMPOSITES + X::COMPOSITES.len();
 }

@@ -17,7 +17,7 @@ mod within;
 
 pub use constant::{distinct, joined};
 pub use member::{Kind, KindMember};
-pub use mixin::{Block, Constants, Included, Inside, Mixin, Next, Place, start_of};
+pub use mixin::{Block, Constants, Included, Inside, Mixin, MixinOffset, Next, start_of};
 pub use places::{Places, Slot};
 pub use source::Source;
 pub use with::{With, object_with};

@@ -25,10 +25,10 @@ impl Slot {
 
 /// The fields that a constant means, each with its model: those of one model, or of several.
 #[derive(Debug)]
-pub struct Places<'t>(pub(super) Found<'t>);
+pub struct Places<'t>(pub(super) OneOrSeveral<'t>);
 
 #[derive(Debug)]
-pub(super) enum Found<'t> {
+pub(super) enum OneOrSeveral<'t> {
     One([(&'t Binding, usize); 1]),
     Several(Vec<(&'t Binding, usize)>),
 }
@@ -37,8 +37,8 @@ impl<'t> Places<'t> {
     /// Each model with the position of the field or index in it.
     pub(crate) fn as_slice(&self) -> &[(&'t Binding, usize)] {
         match &self.0 {
-            Found::One(one) => &one[..],
-            Found::Several(several) => several,
+            OneOrSeveral::One(one) => &one[..],
+            OneOrSeveral::Several(several) => several,
         }
     }
 

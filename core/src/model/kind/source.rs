@@ -1,7 +1,7 @@
 //! What has fields to query: a model, a mix-in, or a kind whose models share a mix-in.
 
 use super::mixin::Mixin;
-use super::places::{Found, Places, Slot};
+use super::places::{OneOrSeveral, Places, Slot};
 use crate::model::binding::{Binding, Models};
 use crate::model::error::{Error, Result};
 use crate::model::object_type::Model;
@@ -29,7 +29,7 @@ impl<M: Model> Source for M {
     type Found = M;
 
     fn places(models: &Models, slot: Slot) -> Result<Places<'_>> {
-        Ok(Places(Found::One([(models.of::<M>()?, slot.position())])))
+        Ok(Places(OneOrSeveral::One([(models.of::<M>()?, slot.position())])))
     }
 }
 
@@ -56,7 +56,7 @@ impl<'t> Places<'t> {
         if places.is_empty() {
             return Err(Error::NotRegistered { type_name: X::PATH });
         }
-        Ok(Places(Found::Several(places)))
+        Ok(Places(OneOrSeveral::Several(places)))
     }
 }
 

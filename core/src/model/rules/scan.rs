@@ -120,10 +120,10 @@ impl Permazen {
     }
 }
 
-type Found<'f> = dyn FnMut(Violation) -> ControlFlow<()> + 'f;
+type OnViolation<'f> = dyn FnMut(Violation) -> ControlFlow<()> + 'f;
 
 /// Checks the rules about several objects, and then each object of the models that have others.
-fn scan(tx: &Tx, found: &mut Found<'_>) -> Result<()> {
+fn scan(tx: &Tx, found: &mut OnViolation<'_>) -> Result<()> {
     let has_rules = |binding: &Binding| {
         let Rules { checkers, .. } = &binding.rules;
         binding.rules.require_values() || binding.info.validate.is_some() || !checkers.is_empty()
@@ -190,7 +190,7 @@ fn run_hooks(tx: &Tx) -> Result<()> {
 }
 
 /// The rules about several objects of a model.
-fn of_type(tx: &Tx, binding: &Binding, found: &mut Found<'_>) -> Result<ControlFlow<()>> {
+fn of_type(tx: &Tx, binding: &Binding, found: &mut OnViolation<'_>) -> Result<ControlFlow<()>> {
     if binding.info.singleton {
         let all = tx.core.objects_of([binding.storage_id()])?;
         let mut same = Same::default();
@@ -234,7 +234,7 @@ impl Same {
         path: &str,
         rule: Rule,
         value: Option<String>,
-        found: &mut Found<'_>,
+        found: &mut OnViolation<'_>,
     ) -> ControlFlow<()> {
         let others = std::mem::take(&mut self.others);
         match self.first.take() {
@@ -247,7 +247,7 @@ impl Same {
 }
 
 /// Reads the index of a rule, in which the objects with one value follow each other.
-fn duplicates(tx: &Tx, rule: &Unique, found: &mut Found<'_>) -> Result<ControlFlow<()>> {
+fn duplicates(tx: &Tx, rule: &Unique, found: &mut OnViolation<'_>) -> Result<ControlFlow<()>> {
     let columns = rule.columns.len();
     let mut unreadable = Vec::new();
     let view = tx.unique_view_of_all(rule, &mut |id, error| match is_about_one_object(&error) {

@@ -15,7 +15,7 @@ use super::node::{Node, Op};
 use super::plain::{Plain, Position, position, turned};
 use crate::id::ObjId;
 use crate::object::error::Result;
-use crate::object::index::{ColumnFilter, Place};
+use crate::object::index::{ColumnFilter, FilterPosition};
 use crate::object::store::ScanSource;
 
 /// The IDs of a combined set, in one direction.
@@ -345,9 +345,9 @@ impl<'t> Kind<'t> {
                 None => {
                     let id = turned(target, direction).to_be_bytes();
                     match filter.locate(&id, direction) {
-                        Place::Inside => Move::Ask(*of),
-                        Place::Past => Move::Answer(Head::End),
-                        Place::Ahead(bound) => match position_at(bound, direction) {
+                        FilterPosition::Inside => Move::Ask(*of),
+                        FilterPosition::Past => Move::Answer(Head::End),
+                        FilterPosition::Ahead(bound) => match position_at(bound, direction) {
                             next if next > target => Move::Answer(Head::NotBefore(next)),
                             _ => Move::Answer(Head::behind(target)),
                         },

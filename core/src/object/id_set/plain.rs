@@ -10,7 +10,7 @@ use crate::id::ObjId;
 use crate::layout;
 use crate::object::error::{Error, Result, hex};
 use crate::object::index::{
-    ColumnFilter, OwnedSpan, Place, push_lower, push_upper, short_span_of, span_of,
+    ColumnFilter, FilterPosition, OwnedSpan, push_lower, push_upper, short_span_of, span_of,
 };
 use crate::object::store::{LiveScan, ScanSource, ShortKey, extend_to_after_prefix};
 
@@ -244,15 +244,15 @@ impl<'t> KeyIds<'t> {
             }
             let direction = self.scan.direction();
             match self.filter.locate(id.as_bytes(), direction) {
-                Place::Inside => {
+                FilterPosition::Inside => {
                     self.last = Some(id);
                     return Ok(Some(id));
                 }
-                Place::Past => {
+                FilterPosition::Past => {
                     self.scan.finish();
                     return Ok(None);
                 }
-                Place::Ahead(bound) => {
+                FilterPosition::Ahead(bound) => {
                     self.target.truncate(self.prefix_len);
                     let reachable = match direction {
                         Direction::Forward => push_lower(&mut self.target, bound),

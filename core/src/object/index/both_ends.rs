@@ -24,7 +24,7 @@ pub(super) struct BothEnds<'t> {
 
 /// What a walk has found.
 #[derive(Clone, Copy)]
-pub(super) enum Found {
+pub(super) enum FoundEntry {
     /// A plain entry.
     Plain(KeptEntry),
     /// The current entry of a walk that cuts keys.
@@ -103,7 +103,7 @@ impl<'t> BothEnds<'t> {
     /// The error is boxed, and so are others below: an error takes much room, and a caller that
     /// merges a small result with one that has room for an error copies that room for each entry.
     #[inline(never)]
-    pub(super) fn find(&mut self, direction: Direction) -> Result<Option<Found>, Box<Error>> {
+    pub(super) fn find(&mut self, direction: Direction) -> Result<Option<FoundEntry>, Box<Error>> {
         if self.done {
             return Ok(None);
         }
@@ -116,8 +116,8 @@ impl<'t> BothEnds<'t> {
         // An error ends the walk too.
         *done = true;
         let found = match walk {
-            Walk::Plain(walk) => walk.next()?.map(Found::Plain),
-            Walk::Cut(scan) => scan.next()?.map(|_| Found::Cut),
+            Walk::Plain(walk) => walk.next()?.map(FoundEntry::Plain),
+            Walk::Cut(scan) => scan.next()?.map(|_| FoundEntry::Cut),
         };
         // Where the walks from both ends meet, every entry has been returned.
         let met = other.as_ref().is_some_and(|other| walk.has_met(other, direction));
@@ -132,7 +132,7 @@ impl<'t> BothEnds<'t> {
     pub(super) fn entry<'e>(
         &'e self,
         direction: Direction,
-        found: Found,
+        found: FoundEntry,
         room: &'e mut Room,
     ) -> Option<IndexEntryRef<'e, 't>> {
         let walk = match direction {
@@ -140,14 +140,14 @@ impl<'t> BothEnds<'t> {
             Direction::Reverse => self.back.as_ref(),
         };
         match (walk?, found) {
-            (Walk::Plain(walk), Found::Plain(kept)) => {
+            (Walk::Plain(walk), FoundEntry::Plain(kept)) => {
                 *room = Room { id: Some(kept.id()), value: kept.short_value() };
                 let id = room.id.as_ref()?;
                 let value = walk.value(kept, &room.value);
                 Some(IndexEntryRef::plain(value, id, self.source, &self.selection))
             }
             (Walk::Cut(scan), _) => scan.current(),
-            (Walk::Plain(_), Found::Cut) => None,
+            (Walk::Plain(_), FoundEntry::Cut) => None,
         }
     }
 

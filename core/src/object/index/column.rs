@@ -20,7 +20,7 @@ pub(crate) type OwnedSpan = (Vec<u8>, Option<Vec<u8>>);
 
 /// Where a value is, as a filter sees it when walking in a direction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Place<'f> {
+pub(crate) enum FilterPosition<'f> {
     /// The value is wanted.
     Inside,
     /// The next wanted values begin at this bound. It is the lower bound of a range when going
@@ -190,26 +190,26 @@ impl ColumnFilter {
 
     /// Whether the filter wants `bytes`.
     pub(crate) fn contains(&self, bytes: &[u8]) -> bool {
-        self.locate(bytes, Direction::Forward) == Place::Inside
+        self.locate(bytes, Direction::Forward) == FilterPosition::Inside
     }
 
     /// Where `bytes` is, when walking in `direction`.
-    pub(crate) fn locate(&self, bytes: &[u8], direction: Direction) -> Place<'_> {
+    pub(crate) fn locate(&self, bytes: &[u8], direction: Direction) -> FilterPosition<'_> {
         match direction {
             Direction::Forward => {
                 let at = self.ranges.partition_point(|(_, upper)| !below_upper(bytes, upper));
                 match self.ranges.get(at) {
-                    None => Place::Past,
-                    Some((lower, _)) if above_lower(bytes, lower) => Place::Inside,
-                    Some((lower, _)) => Place::Ahead(borrowed(lower)),
+                    None => FilterPosition::Past,
+                    Some((lower, _)) if above_lower(bytes, lower) => FilterPosition::Inside,
+                    Some((lower, _)) => FilterPosition::Ahead(borrowed(lower)),
                 }
             }
             Direction::Reverse => {
                 let at = self.ranges.partition_point(|(lower, _)| above_lower(bytes, lower));
                 match at.checked_sub(1).and_then(|at| self.ranges.get(at)) {
-                    None => Place::Past,
-                    Some((_, upper)) if below_upper(bytes, upper) => Place::Inside,
-                    Some((_, upper)) => Place::Ahead(borrowed(upper)),
+                    None => FilterPosition::Past,
+                    Some((_, upper)) if below_upper(bytes, upper) => FilterPosition::Inside,
+                    Some((_, upper)) => FilterPosition::Ahead(borrowed(upper)),
                 }
             }
         }
@@ -330,11 +330,11 @@ mod tests {
             let inside = |value: &u8| filter.contains(&[*value]);
             let next = if reverse { (0..=probe).rev().find(inside) } else { (probe..100).find(inside) };
             match filter.locate(&[probe], direction) {
-                Place::Inside => prop_assert_eq!(next, Some(probe)),
-                Place::Past => prop_assert_eq!(next, None),
-                Place::Ahead(Bound::Included(at)) => prop_assert_eq!(next, Some(at[0])),
-                Place::Ahead(Bound::Excluded(at)) => prop_assert_eq!(next.map(|n| n + 1), Some(at[0])),
-                Place::Ahead(Bound::Unbounded) => prop_assert!(false),
+                FilterPosition::Inside => prop_assert_eq!(next, Some(probe)),
+                FilterPosition::Past => prop_assert_eq!(next, None),
+                FilterPosition::Ahead(Bound::Included(at)) => prop_assert_eq!(next, Some(at[0])),
+                FilterPosition::Ahead(Bound::Excluded(at)) => prop_assert_eq!(next.map(|n| n + 1), Some(at[0])),
+                FilterPosition::Ahead(Bound::Unbounded) => prop_assert!(false),
             }
         }
     }

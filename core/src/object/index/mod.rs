@@ -20,7 +20,7 @@ mod walk;
 mod wanted_ids;
 
 pub(in crate::object) use column::{
-    ColumnFilter, OwnedSpan, Place, intersect_ranges, is_inverted, is_within, push_lower,
+    ColumnFilter, FilterPosition, OwnedSpan, intersect_ranges, is_inverted, is_within, push_lower,
     push_upper, short_span_of, span_of,
 };
 pub(crate) use column::{EncodedRange, borrowed, encode_bound};

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use permazen_kv::Direction;
 
-use super::both_ends::{BothEnds, Found, Room};
+use super::both_ends::{BothEnds, FoundEntry, Room};
 use super::plain::EndOfValue;
 use super::selection::{IndexSource, Selection};
 use super::walk::IndexEntryRef;
@@ -38,7 +38,7 @@ impl<'t, F> Rows<'t, F> {
     fn decoded<T, E: From<Error>>(
         &mut self,
         direction: Direction,
-        found: Found,
+        found: FoundEntry,
     ) -> Option<Result<T, E>>
     where
         F: FnMut(IndexEntryRef<'_, 't>) -> Result<T, E>,
@@ -67,7 +67,7 @@ where
     #[inline]
     fn next(&mut self) -> Option<Result<T, E>> {
         let found = match self.entries.at_hand() {
-            Some(kept) => Found::Plain(kept),
+            Some(kept) => FoundEntry::Plain(kept),
             None => match self.entries.find(Direction::Forward) {
                 Ok(found) => found?,
                 Err(error) => return Some(Err(*converted(*error))),

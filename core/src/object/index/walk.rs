@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use permazen_kv::Direction;
 
-use super::column::Place;
+use super::column::FilterPosition;
 use super::selection::{IndexSource, Selection, push_jump};
 use super::shape::IndexKind;
 use crate::encoding::Value;
@@ -193,14 +193,14 @@ fn check_columns(
         let from = before.map_or(start, |end| *end);
         let value = ends.get(column).and_then(|to| key.get(from..*to)).unwrap_or_default();
         let place = filter.locate(value, direction);
-        if place == Place::Inside {
+        if place == FilterPosition::Inside {
             continue;
         }
         target.clear();
         target.extend_from_slice(key.get(..from).unwrap_or_default());
         let reachable = match place {
             // Wanted values of this column are ahead: seek the first of them.
-            Place::Ahead(bound) => push_jump(target, bound, direction),
+            FilterPosition::Ahead(bound) => push_jump(target, bound, direction),
             // The walk is past the wanted values of this column, so no more entries with these
             // values in the earlier columns are wanted. Seek the next values of the earlier
             // columns; backwards, these come right before the prefix in `target`.

@@ -2,7 +2,7 @@
 
 use permazen_kv::Direction;
 
-use super::column::{ColumnFilter, Place};
+use super::column::{ColumnFilter, FilterPosition};
 use super::selection::{Selection, push_jump};
 use crate::id::ObjId;
 use crate::object::id_set::ids_within;
@@ -44,9 +44,11 @@ impl WantedIds {
         target.clear();
         target.extend_from_slice(values);
         let reachable = match self.filter.locate(id, direction) {
-            Place::Inside => false,
-            Place::Ahead(bound) => push_jump(target, bound, direction),
-            Place::Past => direction == Direction::Reverse || extend_to_after_prefix(target),
+            FilterPosition::Inside => false,
+            FilterPosition::Ahead(bound) => push_jump(target, bound, direction),
+            FilterPosition::Past => {
+                direction == Direction::Reverse || extend_to_after_prefix(target)
+            }
         };
         if reachable {
             scan.skip_to(target);

@@ -40,7 +40,7 @@ pub struct Progress {
 }
 
 /// An object to move, and the schema in which it was found.
-pub(crate) type Found = (SchemaIndex, ObjId);
+pub(crate) type ObjectToMove = (SchemaIndex, ObjId);
 
 /// An object that does not move, and why.
 #[derive(Debug)]
@@ -136,7 +136,7 @@ pub(crate) trait Visitor {
     fn begin(&mut self);
 
     /// An object. If this returns `Break`, no more are shown.
-    fn found(&mut self, found: Found) -> ControlFlow<()>;
+    fn found(&mut self, found: ObjectToMove) -> ControlFlow<()>;
 }
 
 /// What a run moves: which objects, by which transactions and rules.
@@ -149,7 +149,11 @@ pub(crate) trait Batches {
 
     /// Shows the objects to move after `last`, always in the same order, in a transaction for
     /// reading. If that is run again, the visitor begins again.
-    fn look(&self, last: Option<Found>, visitor: &mut dyn Visitor) -> Result<(), Self::Error>;
+    fn look(
+        &self,
+        last: Option<ObjectToMove>,
+        visitor: &mut dyn Visitor,
+    ) -> Result<(), Self::Error>;
 
     /// Runs `body` in a transaction and commits it, as often as the conflicts of one are retried.
     /// If `is_dry`, nothing is committed.
@@ -161,7 +165,11 @@ pub(crate) trait Batches {
 
     /// Moves one object. Returns how many bytes of content it had; `None` if it is no longer where
     /// it was found.
-    fn migrate(&self, moves: &mut Moves<'_>, found: Found) -> Result<Option<usize>, Self::Error>;
+    fn migrate(
+        &self,
+        moves: &mut Moves<'_>,
+        found: ObjectToMove,
+    ) -> Result<Option<usize>, Self::Error>;
 
     /// Whether an error is about the transaction or the store, and not about the object that was to
     /// move.
@@ -243,7 +251,7 @@ impl Run {
     /// Moves the found objects, in one batch or several.
     fn move_found<B: Batches>(
         &mut self,
-        mut found: VecDeque<Found>,
+        mut found: VecDeque<ObjectToMove>,
         batches: &B,
         options: &mut RunOptions<'_, B::Error>,
     ) -> Result<ControlFlow<()>, B::Error> {
@@ -280,7 +288,7 @@ impl Run {
 fn move_batch<B: Batches>(
     batches: &B,
     options: &RunOptions<'_, B::Error>,
-    found: &[Found],
+    found: &[ObjectToMove],
     size: &mut usize,
 ) -> Result<Done<B::Error>, B::Error> {
     // A dry run writes nothing, so it cannot conflict.
@@ -313,7 +321,7 @@ fn attempt<B: Batches>(
     batches: &B,
     most_bytes: usize,
     tx: &Transaction,
-    found: &[Found],
+    found: &[ObjectToMove],
 ) -> Result<Done<B::Error>, B::Error> {
     let mut done = Done { seen: 0, moved: 0, refused: Vec::new() };
     let mut bytes = 0;
@@ -342,10 +350,10 @@ fn attempt<B: Batches>(
 struct Next<'p> {
     batch: usize,
     passed_over: &'p HashSet<ObjId>,
-    found: VecDeque<Found>,
+    found: VecDeque<ObjectToMove>,
     looked_at: usize,
     /// The last object that was read; `None` if there is no more.
-    end: Option<Found>,
+    end: Option<ObjectToMove>,
 }
 
 impl<'p> Next<'p> {
@@ -359,7 +367,7 @@ impl Visitor for Next<'_> {
         *self = Next::new(self.batch, self.passed_over);
     }
 
-    fn found(&mut self, found: Found) -> ControlFlow<()> {
+    fn found(&mut self, found: ObjectToMove) -> ControlFlow<()> {
         self.looked_at += 1;
         self.end = Some(found);
         if !self.passed_over.contains(&found.1) {
@@ -375,7 +383,7 @@ impl Visitor for Next<'_> {
 /// Objects that are counted in one transaction.
 struct Counting {
     count: usize,
-    last: Option<Found>,
+    last: Option<ObjectToMove>,
 }
 
 impl Visitor for Counting {
@@ -383,7 +391,7 @@ impl Visitor for Counting {
         self.count = 0;
     }
 
-    fn found(&mut self, found: Found) -> ControlFlow<()> {
+    fn found(&mut self, found: ObjectToMove) -> ControlFlow<()> {
         self.count += 1;
         self.last = Some(found);
         match self.count < LOOKED_AT {

@@ -10,7 +10,7 @@ mod field_conversion;
 mod run;
 mod would_lose;
 
-pub(crate) use batches::{Batch, Batches, Done, Found, RunOptions, Visitor, in_batches};
+pub(crate) use batches::{Batch, Batches, Done, ObjectToMove, RunOptions, Visitor, in_batches};
 pub use batches::{MigrationEnd, NotMoved, Progress};
 pub(crate) use field_conversion::{
     Content, FieldConversion, Narrows, Renamed, Rule, kind, stored_text, value_text,

@@ -9,7 +9,8 @@ use std::time::Duration;
 use permazen_kv::{Retry, TxOptions};
 
 use super::batches::{
-    Batch, Batches, Done, Found, MigrationEnd, NotMoved, Progress, RunOptions, Visitor, in_batches,
+    Batch, Batches, Done, MigrationEnd, NotMoved, ObjectToMove, Progress, RunOptions, Visitor,
+    in_batches,
 };
 use super::exactly::Losses;
 use super::would_lose::WouldLose;
@@ -295,7 +296,7 @@ impl ObjectMoves<'_> {
         &self,
         tx: &Transaction,
         ids: &[ObjId],
-        last: Option<Found>,
+        last: Option<ObjectToMove>,
         visitor: &mut dyn Visitor,
     ) -> Result<()> {
         let to = tx.recorded(self.to)?;
@@ -318,7 +319,7 @@ impl ObjectMoves<'_> {
         &self,
         tx: &Transaction,
         types: Option<&BTreeSet<StorageId>>,
-        last: Option<Found>,
+        last: Option<ObjectToMove>,
         visitor: &mut dyn Visitor,
     ) -> Result<()> {
         let (to, bundle) = (tx.recorded(self.to)?, tx.bundle());
@@ -353,7 +354,7 @@ impl Batches for ObjectMoves<'_> {
         matches!(self.wanted, Wanted::Objects(_))
     }
 
-    fn look(&self, last: Option<Found>, visitor: &mut dyn Visitor) -> Result<()> {
+    fn look(&self, last: Option<ObjectToMove>, visitor: &mut dyn Visitor) -> Result<()> {
         self.retrying(true, |tx| {
             visitor.begin();
             match &self.wanted {
@@ -380,7 +381,7 @@ impl Batches for ObjectMoves<'_> {
         Ok(done)
     }
 
-    fn migrate(&self, moves: &mut Moves<'_>, (from, id): Found) -> Result<Option<usize>> {
+    fn migrate(&self, moves: &mut Moves<'_>, (from, id): ObjectToMove) -> Result<Option<usize>> {
         let mut losses = match self.accepts_losses {
             true => Losses::Accepted(None),
             false => Losses::Refused,

@@ -109,12 +109,12 @@ impl<'a> NetChanges<'a> {
         }
         let Some(key) = self.of.first_touched(KeySpan::new(&at, None))? else { return Ok(false) };
         self.at = match self.place(&key) {
-            Place::Follows(end) => end,
-            Place::Object(id) => {
+            KeyOwner::Follows(end) => end,
+            KeyOwner::Object(id) => {
                 self.found = changes_of(&self.of, id)?;
                 layout::prefix_end(id.as_bytes())
             }
-            Place::Pair => {
+            KeyOwner::Pair => {
                 let old = self.of.old_value(&key)?;
                 self.found.extend(self.of.pair(&key, old.as_deref()).map(NetChange::Pair));
                 Some(next_key(&key))
@@ -124,20 +124,20 @@ impl<'a> NetChanges<'a> {
     }
 
     /// What a key belongs to.
-    fn place(&self, key: &[u8]) -> Place {
+    fn place(&self, key: &[u8]) -> KeyOwner {
         match layout::parse_key(key) {
             KeyKind::ObjectSchema(..) => {
-                Place::Follows(Some(layout::OBJECT_SCHEMA_INDEX_END.to_vec()))
+                KeyOwner::Follows(Some(layout::OBJECT_SCHEMA_INDEX_END.to_vec()))
             }
-            KeyKind::Data(id, _) if !key.starts_with(&StorageIdKey::from(id)) => Place::Pair,
+            KeyKind::Data(id, _) if !key.starts_with(&StorageIdKey::from(id)) => KeyOwner::Pair,
             KeyKind::Data(id, _) if self.is_type(id) => match key.first_chunk() {
-                Some(bytes) => ObjId::from_bytes(*bytes).map_or(Place::Pair, Place::Object),
-                None => Place::Pair,
+                Some(bytes) => ObjId::from_bytes(*bytes).map_or(KeyOwner::Pair, KeyOwner::Object),
+                None => KeyOwner::Pair,
             },
             KeyKind::Data(id, _) if self.is_index(id) => {
-                Place::Follows(layout::prefix_end(&StorageIdKey::from(id)))
+                KeyOwner::Follows(layout::prefix_end(&StorageIdKey::from(id)))
             }
-            _ => Place::Pair,
+            _ => KeyOwner::Pair,
         }
     }
 
@@ -151,7 +151,7 @@ impl<'a> NetChanges<'a> {
 }
 
 /// What a key belongs to.
-enum Place {
+enum KeyOwner {
     /// An object.
     Object(ObjId),
     /// An index, or the object schema index: it follows from the objects. It ends at this key.

@@ -19,13 +19,13 @@ use crate::schema::{ResolvedField, ResolvedType};
 const MOST_STEPS: usize = 8;
 
 /// A reference field with an index of its own, in the objects of one type and schema.
-struct Place {
+struct ReferenceField {
     schema: SchemaIndex,
     object_type: Arc<ResolvedType>,
     field: Arc<ResolvedField>,
 }
 
-impl Place {
+impl ReferenceField {
     /// Whether an object with this own pair is of the type and schema.
     #[inline]
     fn is_of(&self, id: ObjId, own: &[u8]) -> bool {
@@ -63,7 +63,7 @@ impl Transaction {
 
     /// The field in the type of `holder`, if it can become null in many objects at once: no
     /// listener watches it, and no other index has its value.
-    fn place_to_nullify(&self, holder: ObjId, field: StorageId) -> Result<Option<Place>> {
+    fn place_to_nullify(&self, holder: ObjId, field: StorageId) -> Result<Option<ReferenceField>> {
         if !self.store.reads_on_freely() {
             return Ok(None);
         }
@@ -75,12 +75,12 @@ impl Transaction {
         let is_plain = field.simple().is_some_and(|it| it.indexed && it.is_default(NULL))
             && field.indexes.is_empty()
             && !self.is_monitored(&object_type, &field);
-        Ok(is_plain.then_some(Place { schema: info.schema, object_type, field }))
+        Ok(is_plain.then_some(ReferenceField { schema: info.schema, object_type, field }))
     }
 
     /// Makes the references null. Returns for how many of `holders`: the next one is another kind
     /// of object.
-    fn nullify(&self, place: &Place, holders: &[ObjId], target: ObjId) -> Result<usize> {
+    fn nullify(&self, place: &ReferenceField, holders: &[ObjId], target: ObjId) -> Result<usize> {
         let mut walk =
             Walk { place, holders, target, done: 0, in_holder: false, referred: Vec::new() };
         walk.remove_references(&self.store)?;
@@ -101,7 +101,7 @@ impl Transaction {
 
 /// A walk over the pairs of objects with ascending IDs, which removes their references to a target.
 struct Walk<'w> {
-    place: &'w Place,
+    place: &'w ReferenceField,
     holders: &'w [ObjId],
     target: ObjId,
     /// How many holders were looked at.

@@ -13,13 +13,13 @@ use crate::object::{self, EncodedRange, encode_bound};
 /// The object and the field to which a collection belongs: what the views of sets, lists and maps
 /// share.
 #[derive(Clone, Copy)]
-pub(super) struct Place<'t> {
+pub(super) struct CollectionField<'t> {
     pub(super) handle: Handle<'t>,
     /// The position of the field in the struct.
     pub(super) position: usize,
 }
 
-impl<'t> Place<'t> {
+impl<'t> CollectionField<'t> {
     fn undecodable(&self, source: EncodingError) -> Error {
         match self.handle.binding.field(self.position) {
             Ok(field) => self.handle.undecodable(field, source),
