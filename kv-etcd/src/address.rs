@@ -125,11 +125,11 @@ impl Address {
         PathBuf::from(self.to_string())
     }
 
-    /// The password: of the URL, or of `ETCD_PASSWORD`, unless that is empty.
+    /// The password: of the URL, or of `ETCD_PASSWORD`. An empty one is none.
     pub(crate) fn password(&self) -> Option<String> {
-        let of_environment = || std::env::var("ETCD_PASSWORD").ok();
-        let of_environment = || of_environment().filter(|password| !password.is_empty());
-        self.password.clone().or_else(of_environment)
+        let is_given = |password: &String| !password.is_empty();
+        let of_environment = || std::env::var("ETCD_PASSWORD").ok().filter(is_given);
+        self.password.clone().filter(is_given).or_else(of_environment)
     }
 }
 
@@ -162,6 +162,8 @@ mod tests {
         );
         assert_eq!((address.user.as_deref(), &address.prefix[..]), (Some("ann"), "team/my db"));
         assert_eq!(address.password().unwrap(), "p@ss:/");
+        let without = Address::parse("etcd://ann@one/music").unwrap().password();
+        assert_eq!(Address::parse("etcd://ann:@one/music").unwrap().password(), without);
         let shown = format!("{address} {address:?}");
         assert!(!shown.contains("p@ss") && !shown.contains("p%40"), "{shown}");
         assert!(shown.contains("ann@localhost:5433,127.0.0.1:2379,[::1]:7/team/my db"), "{shown}");

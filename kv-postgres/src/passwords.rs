@@ -31,7 +31,9 @@ fn usual_file() -> Option<PathBuf> {
 impl Address {
     /// The password: of the URL, of `PGPASSWORD`, or of the file of passwords.
     pub(crate) fn password_for(&self, host: &Host) -> Result<Vec<u8>, Failure> {
-        let password = if let Some(password) = &self.password {
+        // An empty one in the URL is none, as for the programs of the server.
+        let of_url = self.password.as_ref().filter(|password| !password.is_empty());
+        let password = if let Some(password) = of_url {
             password.clone().into_bytes()
         } else if let Some(password) = set("PGPASSWORD") {
             password
@@ -170,6 +172,17 @@ mod tests {
         let error = password("postgres://ann@127.0.0.1/music", &missing).unwrap_err().to_string();
         let named = format!("PGPASSFILE names {}, which is not there", missing.display());
         assert!(error.contains(&named), "{error}");
+    }
+
+    #[test]
+    fn an_empty_password_in_the_url_is_none() {
+        let password = |url: &str| {
+            let address = Address::parse(url).unwrap();
+            address.password_for(&address.hosts[0]).map_err(|failure| failure.to_string())
+        };
+        let without = password("postgres://ann@127.0.0.1/music");
+        assert_eq!(password("postgres://ann:@127.0.0.1/music"), without);
+        assert_eq!(password("postgres://ann:x@127.0.0.1/music").unwrap(), b"x");
     }
 
     #[test]

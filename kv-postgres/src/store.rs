@@ -287,8 +287,8 @@ impl PostgresStore {
         &self.warnings
     }
 
-    /// What messages call it: its URL without the password, and of the parameters only `table`, if
-    /// it has one.
+    /// What messages call it: its URL without the password, and of the parameters only `table` and
+    /// `schema`, if it has them.
     pub fn name(&self) -> String {
         self.db.engine().pool.address.to_string()
     }

@@ -112,8 +112,8 @@ impl LmdbBuilder {
     /// How many addresses the map reserves at first, in bytes, if no [`map_size`](Self::map_size)
     /// is set; for processes that open very many environments, or whose addresses are limited.
     /// Unless set, a 64th of what the environments of this process leave of 64 TiB, at least one
-    /// GiB and twice the size of the file, at most one TiB; but no more than a quarter of the
-    /// addresses that are free.
+    /// GiB and twice the size of the file, at most one TiB; but where the addresses of the process
+    /// are limited, no more than a 256th of those that are free, and at least 2 MiB.
     ///
     /// A map that is half full doubles before the next transaction that writes, if at that moment
     /// nothing of this process uses it. When it is used up, the operation that needs more is

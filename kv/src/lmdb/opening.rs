@@ -154,7 +154,10 @@ fn open_failed(options: &Options, directory: &Path, error: heed::Error) -> KvErr
             ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem => {
                 "not writable; open it read-only, or change its permissions"
             }
-            ErrorKind::OutOfMemory => "not enough address space to map it",
+            ErrorKind::OutOfMemory => {
+                "not enough address space to map it; close other environments of this process, or \
+                 allow it more address space"
+            }
             _ => "cannot open the LMDB environment",
         },
         heed::Error::EnvAlreadyOpened

@@ -16,14 +16,17 @@ use super::read::{Reader, stripped};
 use crate::contract::pass_on::pass_on;
 use crate::group::{self, Leader, Member};
 use crate::store_parts::deadline::Deadline;
+use crate::store_parts::earlier_failure::EarlierFailure;
 use crate::store_parts::on_disk;
 use crate::store_parts::write_lock::{Turn, WritePermit};
 use crate::{KeySpan, KvError, KvRead, KvTransaction, KvWrite, Near, Result, TxOptions, Verdict};
 
 /// A transaction that writes. There is only one at a time.
 pub(super) struct WriteTransaction {
-    /// Taken out only when the transaction ends.
+    /// Taken out when the transaction ends, or when an operation fails in it.
     open: Option<OpenWrite>,
+    /// The operation that has failed in it, and the transaction, which can only be ended.
+    failed: Option<(EarlierFailure, OpenWrite)>,
     pairs: Pairs,
     /// Whether something was put or removed.
     has_written: bool,
@@ -73,6 +76,7 @@ impl WriteTransaction {
         };
         let begun = WriteTransaction {
             open: Some(OpenWrite::new(txn)),
+            failed: None,
             pairs,
             has_written: false,
             discard: false,
@@ -92,28 +96,45 @@ impl WriteTransaction {
         Ok(Box::new(begun))
     }
 
-    fn ended() -> KvError {
-        KvError::Stale("it has ended".to_owned())
+    /// Why nothing more can be done in it.
+    fn ended(failed: &Option<(EarlierFailure, OpenWrite)>) -> KvError {
+        match failed {
+            Some((failure, _)) => failure.error(),
+            None => KvError::Stale("it has ended".to_owned()),
+        }
+    }
+
+    /// The error of an operation. LMDB does nothing more in a transaction in which one has failed,
+    /// unless the caller made the mistake.
+    #[cold]
+    fn failed(&mut self, what: &'static str, error: heed::Error) -> KvError {
+        let error = self.env.env.failed(what, error);
+        if !error.is_caller_error()
+            && let Some(open) = self.open.take()
+        {
+            self.failed = Some((EarlierFailure::of(&error), open));
+        }
+        error
     }
 
     fn reader(&self) -> Result<Reader<'_>> {
         self.deadline.check()?;
         self.env.check_process()?;
-        let open = self.open.as_ref().ok_or_else(Self::ended)?;
+        let open = self.open.as_ref().ok_or_else(|| Self::ended(&self.failed))?;
         Ok(Reader { pairs: self.pairs, txn: open.txn(), path: self.env.path() })
     }
 
     fn write(&mut self) -> Result<(Pairs, &mut OpenWrite, &Shared)> {
         self.deadline.check()?;
         self.env.check_process()?;
-        let open = self.open.as_mut().ok_or_else(Self::ended)?;
+        let open = self.open.as_mut().ok_or_else(|| Self::ended(&self.failed))?;
         self.has_written = true;
         Ok((self.pairs, open, &self.env))
     }
 
     /// Fails if the transaction did not begin with the last commit.
     fn check_numbers(&self) -> Result<()> {
-        let open = self.open.as_ref().ok_or_else(Self::ended)?;
+        let open = self.open.as_ref().ok_or_else(|| Self::ended(&self.failed))?;
         self.env.env.check_writing(open.txn())
     }
 }
@@ -122,10 +143,11 @@ impl Drop for WriteTransaction {
     fn drop(&mut self) {
         if !self.env.env.process().is_this() {
             // It is the transaction of the parent.
-            std::mem::forget(self.open.take());
+            std::mem::forget((self.open.take(), self.failed.take()));
             return;
         }
-        let Some(txn) = self.open.take().map(OpenWrite::into_txn) else { return };
+        let failed = self.failed.take().map(|(_, open)| open);
+        let Some(txn) = self.open.take().or(failed).map(OpenWrite::into_txn) else { return };
         match (self.own.take(), self.permit.take(), &self.env.writer) {
             (Some(own), Some(permit), _) => own.abort(txn, permit),
             (_, permit, Some(writer)) => {
@@ -157,18 +179,18 @@ impl KvWrite for WriteTransaction {
     }
 
     fn put(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
-        let (pairs, open, env) = self.write()?;
+        let (pairs, open, _) = self.write()?;
         let mut room = StoredKey::room();
         let stored = room.of(key)?;
-        open.put(pairs, stored, value).map_err(|error| env.env.failed("cannot put", error))
+        open.put(pairs, stored, value).map_err(|error| self.failed("cannot put", error))
     }
 
     fn put_if_absent(&mut self, key: &[u8], value: &[u8]) -> Result<bool> {
-        let (pairs, open, env) = self.write()?;
+        let (pairs, open, _) = self.write()?;
         let mut room = StoredKey::room();
         let stored = room.of(key)?;
         open.put_if(pairs, PutFlags::NO_OVERWRITE, stored, value)
-            .map_err(|error| env.env.failed("cannot put", error))
+            .map_err(|error| self.failed("cannot put", error))
     }
 
     fn get_or_put(&mut self, key: &[u8], value: &[u8]) -> Result<Option<Vec<u8>>> {
@@ -179,11 +201,11 @@ impl KvWrite for WriteTransaction {
     }
 
     fn append(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
-        let (pairs, open, env) = self.write()?;
+        let (pairs, open, _) = self.write()?;
         let mut room = StoredKey::room();
         let stored = room.of(key)?;
         let appended = open.put_if(pairs, PutFlags::APPEND, stored, value);
-        match appended.map_err(|error| env.env.failed("cannot put", error))? {
+        match appended.map_err(|error| self.failed("cannot put", error))? {
             true => Ok(()),
             // It is not the last one.
             false => self.put(key, value),
@@ -191,28 +213,25 @@ impl KvWrite for WriteTransaction {
     }
 
     fn remove(&mut self, key: &[u8]) -> Result<()> {
-        let (pairs, open, env) = self.write()?;
+        let (pairs, open, _) = self.write()?;
         let mut room = StoredKey::room();
         let Some(stored) = room.fitting(key) else { return Ok(()) };
-        match open.remove(pairs, stored) {
-            Ok(_) => Ok(()),
-            Err(error) => Err(env.env.failed("cannot remove", error)),
-        }
+        open.remove(pairs, stored).map(drop).map_err(|error| self.failed("cannot remove", error))
     }
 
     fn remove_span(&mut self, span: KeySpan<'_>) -> Result<()> {
-        let (pairs, open, env) = self.write()?;
+        let (pairs, open, _) = self.write()?;
         span.check()?;
-        let failed = |error| env.env.failed("cannot remove", error);
-        if span.is_full() {
-            return open.clear(pairs).map_err(failed);
-        }
         if span.is_empty() {
             return Ok(());
         }
         let stored = StoredSpan::new(span);
         let bounds: (Bound<&[u8]>, Bound<&[u8]>) = stored.bounds();
-        open.remove_range(pairs, &bounds).map_err(failed)
+        let removed = match span.is_full() {
+            true => open.clear(pairs),
+            false => open.remove_range(pairs, &bounds),
+        };
+        removed.map_err(|error| self.failed("cannot remove", error))
     }
 
     /// One cursor finds the pairs and removes them.
@@ -226,21 +245,26 @@ impl KvWrite for WriteTransaction {
         if span.is_empty() {
             return Ok(());
         }
-        let failed = |error| env.env.failed("cannot remove", error);
         let stored = StoredSpan::new(span);
         let bounds: (Bound<&[u8]>, Bound<&[u8]>) = stored.bounds();
-        let mut found = open.range_mut(pairs, &bounds).map_err(failed)?;
-        while let Some(pair) = found.next() {
-            let (key, value) = stripped(env.path(), pair.map_err(failed)?)?;
-            match judge(key, value) {
-                // SAFETY: nothing is kept of the pair, which was lent to `judge` only.
-                #[allow(unsafe_code)]
-                Verdict::Remove => drop(unsafe { found.del_current() }.map_err(failed)?),
-                Verdict::Keep => {}
-                Verdict::Stop => break,
+        let mut remove = || -> heed::Result<Result<()>> {
+            let mut found = open.range_mut(pairs, &bounds)?;
+            while let Some(pair) = found.next() {
+                let (key, value) = match stripped(env.path(), pair?) {
+                    Ok(pair) => pair,
+                    Err(error) => return Ok(Err(error)),
+                };
+                match judge(key, value) {
+                    // SAFETY: nothing is kept of the pair, which was lent to `judge` only.
+                    #[allow(unsafe_code)]
+                    Verdict::Remove => drop(unsafe { found.del_current() }?),
+                    Verdict::Keep => {}
+                    Verdict::Stop => break,
+                }
             }
-        }
-        Ok(())
+            Ok(Ok(()))
+        };
+        remove().map_err(|error| self.failed("cannot remove", error))?
     }
 }
 
@@ -263,7 +287,8 @@ impl KvTransaction for WriteTransaction {
 
     fn version(&self) -> Option<u64> {
         // LMDB gives the number of the state that this transaction will make.
-        self.open.as_ref().map(|open| (open.txn().id() as u64).saturating_sub(1))
+        let open = self.open.as_ref().or(self.failed.as_ref().map(|(_, open)| open))?;
+        Some((open.txn().id() as u64).saturating_sub(1))
     }
 
     fn commit(mut self: Box<Self>) -> Result<()> {
@@ -271,6 +296,10 @@ impl KvTransaction for WriteTransaction {
         self.env.check_process()?;
         if self.discard {
             return Ok(());
+        }
+        // Others that would commit together with it are not kept waiting for that.
+        if let Some((failure, _)) = &self.failed {
+            return self.env.right_to_write.counts().committed(Err(failure.error()));
         }
         let has_written = self.has_written;
         let lock = Arc::clone(&self.env.right_to_write);
@@ -295,13 +324,14 @@ impl Leader for WriteTransaction {
         // Fails if others would not see what was written.
         self.env.env.check_files()?;
         self.check_numbers()?;
-        let txn = self.open.take().map(OpenWrite::into_txn).ok_or_else(Self::ended)?;
+        let open = self.open.take().ok_or_else(|| Self::ended(&self.failed))?;
+        let txn = open.into_txn();
         match (self.own.take(), &self.env.writer) {
             (Some(own), _) => {
                 own.commit(txn).map_err(|error| self.env.env.commit_failed(error))?;
             }
             (None, Some(writer)) => writer.commit(txn)?,
-            (None, None) => return Err(Self::ended()),
+            (None, None) => return Err(Self::ended(&None)),
         }
         // If the file was replaced just before this, no new reader would ever see the commit.
         self.env.env.files().check_committed(self.env.path())

@@ -374,6 +374,41 @@ fn a_map_without_a_size_grows_by_itself() {
 }
 
 #[test]
+fn a_closure_that_hides_the_error_of_a_map_that_is_used_up_runs_again() {
+    for remove in [false, true] {
+        let dir = tempfile::tempdir().unwrap();
+        let builder = LmdbStore::builder().create(true).first_map_size(1 << 20);
+        let store = builder.durability(Durability::MayLoseEverything).open(dir.path()).unwrap();
+        put(&store, b"key", b"value");
+        let mut runs = 0;
+        let written = store.write(|tx| {
+            runs += 1;
+            if tx.put(b"large", &vec![7; 3 << 20]).is_err() {
+                // Each operation after it says why the transaction is given up.
+                let later = if remove { tx.remove(b"key") } else { tx.get(b"key").map(drop) };
+                let error = later.unwrap_err();
+                assert!(error.is_retryable(), "{error}");
+                assert!(error.to_string().contains("is used up"), "{error}");
+            }
+            Ok(())
+        });
+        written.unwrap();
+        assert!(runs == 2 || runs == 3, "{runs}");
+        assert_eq!(dump(&*reading(&store)).len(), 2);
+        // By hand, the commit says it.
+        let mut tx = writing(&store);
+        let version = tx.version();
+        assert!(tx.put(b"larger", &vec![7; 30 << 20]).is_err());
+        assert_eq!(tx.version(), version);
+        let error = tx.commit().unwrap_err();
+        assert!(error.is_retryable() && error.to_string().contains("is used up"), "{error}");
+        // The right to write was given back.
+        put(&store, b"other", b"value");
+        assert_eq!(dump(&*reading(&store)).len(), 3);
+    }
+}
+
+#[test]
 fn a_map_that_cannot_grow_says_what_uses_it() {
     let dir = tempfile::tempdir().unwrap();
     let builder = LmdbStore::builder().create(true).first_map_size(1 << 20);
