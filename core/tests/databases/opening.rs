@@ -97,17 +97,17 @@ fn a_closure_that_hides_the_error_of_a_full_memory_map_runs_again() {
     let dir = tempfile::tempdir().unwrap();
     let builder = permazen::kv::lmdb::LmdbStore::builder().create(true).first_map_size(1 << 20);
     let store = builder.open(dir.path()).unwrap();
-    let db = Permazen::builder(store).model::<Person>().build().unwrap();
+    let db = Permazen::builder(store).model::<one::Job>().build().unwrap();
     let mut created = Vec::new();
     db.write(|tx| {
-        created.push(tx.create(Person { name: "x".repeat(3 << 20) }).is_ok());
+        created.push(tx.create(one::Job { title: "x".repeat(3 << 20) }).is_ok());
         Ok(())
     })
     .unwrap();
     // The map may double twice.
     assert!(created.len() > 1 && created.pop() == Some(true), "{created:?}");
     assert!(created.iter().all(|is_created| !is_created), "{created:?}");
-    assert_eq!(db.read(|tx| tx.all::<Person>()?.count()).unwrap(), 1);
+    assert_eq!(db.read(|tx| tx.all::<one::Job>()?.count()).unwrap(), 1);
 }
 
 /// Calls `open` again and again. Each time the next operation of the store fails, for a reason that
