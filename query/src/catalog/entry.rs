@@ -113,6 +113,7 @@ pub struct IndexEntry {
     /// The storage ID with which the keys of the index begin. Other types can have the same index.
     pub storage_id: StorageId,
     /// What it is on.
+    #[doc(hidden)]
     pub kind: IndexKind,
     /// The indexed fields; one unless it is composite.
     pub fields: Vec<Arc<ResolvedField>>,

@@ -28,12 +28,14 @@ impl Catalog {
     }
 
     /// The catalog of these schemas.
+    #[doc(hidden)]
     pub fn new(bundle: Arc<SchemaBundle>) -> Self {
         let types = entry::types_of(&bundle).into();
         Catalog { bundle, types }
     }
 
     /// The recorded schemas.
+    #[doc(hidden)]
     pub fn schemas(&self) -> &Arc<SchemaBundle> {
         &self.bundle
     }

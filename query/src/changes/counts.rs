@@ -50,6 +50,7 @@ impl ChangeCounts {
     ///
     /// # Errors
     /// If the store fails.
+    #[doc(hidden)]
     pub fn of(changes: NetChanges<'_>) -> Result<Self> {
         let mut counts = ChangeCounts::default();
         for change in changes {

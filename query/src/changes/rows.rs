@@ -55,6 +55,7 @@ pub struct Changes<'a> {
 impl<'a> Changes<'a> {
     /// The rows of these changes, which
     /// [`Transaction::pending_changes`](permazen::object::Transaction::pending_changes) gives.
+    #[doc(hidden)]
     pub fn new(changes: NetChanges<'a>) -> Self {
         Changes { changes, rows: VecDeque::new() }
     }

@@ -27,6 +27,7 @@ fn schema<'b>(
 const LISTED: usize = 1000;
 
 /// What an object has lost, as a sentence without a full stop.
+#[doc(hidden)]
 pub fn lost(id: ObjId, losses: &[LostValue]) -> String {
     let losses: Vec<_> = losses.iter().map(ToString::to_string).collect();
     format!("object {id} has lost {}", losses.join(", and "))
@@ -75,6 +76,7 @@ pub(super) fn migrate(
 /// # Errors
 /// The errors of [`matches`](crate::matches()); [`QueryError::WrongKind`] if the statement is not
 /// `migrate`. Nothing is found if it is stopped.
+#[doc(hidden)]
 pub fn migration<'d>(
     db: &'d Database,
     tx: &Transaction,
