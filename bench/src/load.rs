@@ -24,7 +24,7 @@ pub struct Load {
     /// Code by hand that makes the pairs, sorts them in memory, and appends them.
     pub sort: Spread,
     pub ours: Spread,
-    /// Adding the objects to the loader: what comes before the first pair is written.
+    /// Adding the objects to the loader, before it writes the first pair.
     pub adding: f64,
     /// How much more memory the loader takes than there was, besides the pages of files.
     pub memory: Option<u64>,
@@ -33,7 +33,8 @@ pub struct Load {
     pub file: f64,
 }
 
-/// So many bytes of pairs are in a transaction by hand, as in one of the loader.
+/// This number of bytes of pairs is in one transaction by hand, as in one transaction of the
+/// loader.
 const SLICE: usize = 32 << 20;
 
 pub fn measure(dir: &Path, settings: &Settings) -> Vec<Load> {

@@ -1,4 +1,5 @@
-//! On what the figures were taken: the machine, the versions, and what else it did.
+//! The conditions under which the figures were taken: the machine, the versions, and the other work
+//! of the machine.
 
 use std::fs;
 use std::path::Path;

@@ -1,17 +1,17 @@
-//! How time is taken, and what becomes of many measurements.
+//! How the benchmarks take times, and how they summarize many measurements.
 
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
 use rustix::time::{ClockId, clock_gettime};
 
-/// What one piece of work took.
+/// The cost of one piece of work.
 #[derive(Clone, Copy, Debug)]
 pub struct Cost {
     /// How many items it was.
     pub items: usize,
     pub wall: Duration,
-    /// What all threads of the process used.
+    /// The CPU time that all threads of the process used.
     pub cpu: Duration,
 }
 
@@ -36,7 +36,7 @@ pub struct Series {
     cpu: Vec<f64>,
 }
 
-/// What a table shows of a series.
+/// The values of a series that a table shows.
 #[derive(Clone, Copy, Debug)]
 pub struct Spread {
     pub median: f64,

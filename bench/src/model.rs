@@ -58,7 +58,7 @@ pub struct Part {
     pub whole: Option<Ref<Target>>,
 }
 
-/// What a person has written.
+/// A message that a person has written.
 #[derive(PermazenObject, Clone, Debug)]
 #[permazen(storage_id = 40)]
 pub struct Message {

@@ -1,5 +1,5 @@
-//! What an object takes in a file, by the order of IDs and the size of transactions, and after
-//! packing.
+//! The space that an object takes in a file, by the order of IDs and the size of transactions, and
+//! after packing.
 
 use std::fs;
 use std::path::Path;
@@ -15,7 +15,7 @@ use crate::settings::Settings;
 use crate::sides::rusqlite::Rusqlite;
 use crate::sides::{Flush, Side};
 
-/// What was found after all objects were created in one way. All are bytes for an object.
+/// The measurements after all objects were created in one way. All are bytes for an object.
 pub struct Line {
     pub ids: &'static str,
     /// Objects in a transaction; `None` for all.

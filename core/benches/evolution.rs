@@ -197,7 +197,7 @@ fn queries(name: &str, each: usize, objects: usize) {
                 for first in (0..QUERIES).step_by(each) {
                     let count = db.read(|tx| {
                         (first..first + each).try_fold(0, |count, query| {
-                            // Nobody is that old.
+                            // No person is that old.
                             let found =
                                 tx.index(before::Person::AGE)?.get(100_000 + query as i32)?;
                             Ok(count + found.count()?)

@@ -59,7 +59,7 @@ impl<W: fmt::Write> fmt::Write for Escaping<W> {
     }
 }
 
-/// Shows what it holds, with each character escaped that [`needs_escape`].
+/// Shows its content, with each character escaped that [`needs_escape`].
 #[derive(Debug, Clone, Copy)]
 pub struct Escaped<T>(pub T);
 

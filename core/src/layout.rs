@@ -226,7 +226,7 @@ pub(crate) fn append_content_key(id: ObjId, field: StorageId, rest: &[u8], out: 
     out.extend_from_slice(rest);
 }
 
-/// Takes apart what follows the object ID in a [`content_key`]: the storage ID of the field, and
+/// Takes apart the bytes after the object ID in a [`content_key`]: the storage ID of the field, and
 /// the rest. `None` if it does not begin with a storage ID in its shortest form: then the key
 /// belongs to no field.
 pub fn split_field_key(after_id: &[u8]) -> Option<(StorageId, &[u8])> {
@@ -351,7 +351,7 @@ pub fn parse_object_info(value: &[u8]) -> Result<SchemaIndex, String> {
     }
 }
 
-/// What a key is, as far as its bytes tell without the schemas.
+/// The kind of a key, as far as its bytes tell without the schemas.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum KeyKind<'k> {
     /// The key of the format version.
@@ -373,7 +373,7 @@ pub enum KeyKind<'k> {
     Malformed,
 }
 
-/// Tells what a key is.
+/// Returns the kind of a key.
 pub fn parse_key(key: &[u8]) -> KeyKind<'_> {
     let [META_DATA, rest @ ..] = key else {
         let mut reader = Reader::new(key);

@@ -37,7 +37,7 @@
 //!     }
 //!     let young = tx.index(Person::BY_NAME_AGE)?.prefix("Bob")?.range(..30)?;
 //!     assert_eq!(young.count()?, 1);
-//!     assert_eq!(tx.index(Person::BOSS)?.get(ann)?.count()?, 1); // who refers to Ann
+//!     assert_eq!(tx.index(Person::BOSS)?.get(ann)?.count()?, 1); // one person refers to Ann
 //!     assert_eq!(tx.get(ann)?.load()?.name, "Ann"); // the whole object, as plain data
 //!     Ok(())
 //! })?;
@@ -89,7 +89,7 @@ pub mod schema_file;
 mod sizes;
 mod xml;
 
-/// What generated code uses. Other code must not use it: it changes without notice.
+/// Items that generated code uses. Other code must not use them: they change without notice.
 #[doc(hidden)]
 pub mod __private {
     pub use std::string::String;
@@ -133,11 +133,11 @@ pub mod __private {
     };
 }
 
-/// What the project's own crates use below the public items: keys, tables of schemas, encoded
-/// bytes. Other code must not use it: it changes without notice.
+/// Items that the project's own crates use below the public ones: keys, tables of schemas, encoded
+/// bytes. Other code must not use them: they change without notice.
 #[doc(hidden)]
 pub mod __internal {
-    /// Which keys hold what.
+    /// Which keys hold which data.
     pub mod layout {
         pub use crate::layout::{
             FORMAT_VERSION, FORMAT_VERSION_KEY, FieldKey, IndexPart, KeyKind, LEDGER_KEY, LOADING,
@@ -170,7 +170,7 @@ pub mod __internal {
         pub use crate::escape::{Escaped, Escaping, needs_escape, password_in, path_text};
     }
 
-    /// What encodings there are, and what becomes of a value in another one.
+    /// The encodings, and the conversion of a value to another encoding.
     pub mod encoding {
         pub use crate::encoding::array::ArrayEncoding;
         pub use crate::encoding::dynamic::{EncodingKind, Primitive};
@@ -210,7 +210,7 @@ pub mod __internal {
         pub use crate::schema::xml::MAX_XML_BYTES;
     }
 
-    /// Objects by resolved fields and encoded bytes, and what writes change.
+    /// Objects by resolved fields and encoded bytes, and the changes that writes make.
     pub mod object {
         pub use crate::object::collection::{ContentIter, MAX_LIST_LEN};
         pub use crate::object::encoded::Encoded;
@@ -227,7 +227,7 @@ pub mod __internal {
         pub use crate::object::reference::DeletionStep;
     }
 
-    /// What reports and graphs of the typed layer consist of.
+    /// The parts of reports and graphs of the typed layer.
     pub mod model {
         #[cfg(feature = "serde")]
         pub use crate::model::copy::{GraphObject, GraphValue};

@@ -169,7 +169,7 @@ fn add_lines(
     }
 }
 
-/// The names of the fields of another kind, each with what has changed.
+/// The names of the fields of another kind, each with its change.
 fn other_kinds(old: &ObjectType, new: &ObjectType) -> Vec<(String, String)> {
     let mut kinds = Vec::new();
     for field in old.fields() {

@@ -95,7 +95,7 @@ pub struct MetaDataSizes {
     pub object_schema_index: Size,
     /// The user's own meta-data.
     pub user: Size,
-    /// What belongs to none of these.
+    /// Pairs that belong to none of these.
     pub unknown: Size,
 }
 
@@ -147,7 +147,7 @@ pub struct IndexSizes {
     pub size: Size,
 }
 
-/// What an object takes, without the entries of indexes.
+/// The space that an object takes, without the entries of indexes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ObjectSize {
@@ -159,7 +159,7 @@ pub struct ObjectSize {
     pub bytes: u64,
 }
 
-/// What everything in a database takes.
+/// The space that everything in a database takes.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct Sizes {
@@ -180,13 +180,13 @@ pub struct Sizes {
     pub complete: bool,
 }
 
-/// After this many pairs or bytes, the caller is told how far it is.
+/// After this many pairs or bytes, the caller gets the size so far.
 const PAIRS: u64 = 1 << 12;
 const BYTES: u64 = 1 << 20;
 
 /// Counts all pairs, in the order of their keys, and finds the `largest` largest objects.
-/// `progress` is called with the size of what was counted, after each megabyte or each few thousand
-/// pairs; if it breaks, the result is that of the pairs so far.
+/// `progress` is called with the size of the counted pairs, after each megabyte or each few
+/// thousand pairs; if it breaks, the result is that of the pairs so far.
 ///
 /// Costs one scan, which decodes no values. In memory are only the sums, the key of the largest
 /// pair of each, and the largest objects. `schemas` may lack some: pairs of types and indexes in no
@@ -218,7 +218,7 @@ pub fn sizes(
     Ok(Sizes { complete, ..counting.sizes })
 }
 
-/// What everything takes in the file of the store, see [`spaces`].
+/// The space that everything takes in the file of the store, see [`spaces`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Spaces {
@@ -232,8 +232,8 @@ pub struct Spaces {
     pub indexes: Vec<Space>,
 }
 
-/// What the types and indexes of `sizes` take in the file of `store`, and how full its pages are.
-/// `None` if the store does not know. Reads the file twice. Others may write meanwhile.
+/// The space that the types and indexes of `sizes` take in the file of `store`, and how full its
+/// pages are. `None` if the store does not know. Reads the file twice. Others may write meanwhile.
 ///
 /// ```
 /// use std::ops::ControlFlow;

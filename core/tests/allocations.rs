@@ -237,7 +237,7 @@ fn everything_is_skipped() {
     check_bytes(&UnknownEncoding::new("urn:example:unknown".parse().expect("a URN")), b"opaque");
 }
 
-/// The maximum of the memory that `body` holds, beyond what was held before.
+/// The maximum of the memory that `body` holds, beyond the memory that was held before.
 fn most_held(body: impl FnOnce()) -> isize {
     let before = HELD.get();
     MOST.set(before);

@@ -166,7 +166,7 @@ fn commits_of_ones_own(store: impl KvDatabase + 'static) {
         assert!((1..scan + 10).contains(&reads), "{reads} after change {n} of schemas");
         assert_eq!(reads_of_beginning(&db, &counter), 0, "after change {n} of schemas");
     }
-    // These change nothing, and lead to no version: the next one may belong to somebody else.
+    // These change nothing, and lead to no version: the next one may belong to another program.
     let nothing: [&dyn Fn(&Transaction); 4] = [
         &|_| {},
         &|tx| assert!(!tx.delete(item).unwrap()),
@@ -187,7 +187,7 @@ fn commits_of_ones_own(store: impl KvDatabase + 'static) {
         write(change);
         assert_eq!(reads_of_beginning(&db, &counter), 0, "after change {n}, again");
     }
-    // What is rolled back or refused leads to no version either.
+    // Changes that are rolled back or refused lead to no version either.
     for n in 20..23 {
         let tx = db.begin(&rich()).unwrap();
         tx.add_schema(&model(n)).unwrap();
@@ -255,7 +255,8 @@ fn recording_one_more_decodes_and_writes_that_one() {
     assert_eq!((cost.reads(), cost.puts, cost.removes, cost.span_removes), (0, 2, 0, 0));
     let seen = tx.bundle();
     tx.commit().unwrap();
-    // This program keeps what it has seen, also where another one has recorded something.
+    // This program keeps the schemas that it has seen, also where another one has recorded
+    // something.
     let others = Database::new(Arc::clone(db.kv()));
     others.begin(&config(SCHEMAS + 1)).unwrap().commit().unwrap();
     let (tx, cost) = begin(&db, &counter, SCHEMAS);
@@ -329,7 +330,7 @@ fn a_removed_schema_is_a_conflict_for_who_creates_an_object_of_it() {
     let refused = tx.commit().unwrap_err();
     let conflict = |error: &KvError| matches!(error, KvError::Conflict(_));
     assert!(matches!(&refused, Error::Kv { source, .. } if conflict(source)), "{refused}");
-    // A reader conflicts with nobody, so it has to read nothing.
+    // A reader conflicts with no other transaction, so it has to read nothing.
     db.begin(&config(1)).unwrap();
     counter.take();
     db.begin(&config(1).read_only()).unwrap();

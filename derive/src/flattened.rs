@@ -135,7 +135,7 @@ fn starts(model: &ObjectModel) -> impl Iterator<Item = (&Flattened, TokenStream)
     })
 }
 
-/// What is known of each mix-in.
+/// The block of each mix-in.
 fn blocks<'f>(krate: &TokenStream, flattened: impl Iterator<Item = &'f Flattened>) -> TokenStream {
     let blocks = flattened.map(|mixin| {
         let span = mixin.ty.span();

@@ -194,7 +194,7 @@ impl Hooks {
         }
     }
 
-    /// What makes the route along a path, after these checks of `__path`.
+    /// The code that makes the route along a path, after these checks of `__path`.
     fn route(&self, path: &Expr, checks: &TokenStream) -> TokenStream {
         let span = names::here(path.span());
         let (m, subject) = (names::located(&self.m, span), &self.owner.subject);

@@ -179,7 +179,7 @@ fn forever_member(model: &KindModel, member: &Member, lifetime: &Lifetime) -> To
     quote_spanned!(span=> <#ty as #krate::__private::Member<'static>>)
 }
 
-/// What lets the kind have hooks and be observed.
+/// The code that lets the kind have hooks and be observed.
 fn subject(model: &KindModel) -> TokenStream {
     let KindModel { ident, krate, kind, .. } = model;
     let m = quote!(#krate::__private);

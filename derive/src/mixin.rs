@@ -95,7 +95,7 @@ pub(crate) fn with_members(model: &ObjectModel, content: &TokenStream) -> TokenS
     }
 }
 
-/// What lets the mix-in have hooks and be observed.
+/// The code that lets the mix-in have hooks and be observed.
 pub(crate) fn subject(model: &ObjectModel) -> TokenStream {
     let ObjectModel { ident, krate, .. } = model;
     let m = quote!(#krate::__private);

@@ -100,7 +100,7 @@ pub(crate) struct ValueModel {
     pub(crate) ty: Type,
     /// Whether the struct holds another type, which is converted to and from `ty`.
     pub(crate) converted: bool,
-    /// If what is converted is in an `Option`: its type in the struct, and the type it is stored
+    /// If the converted type is in an `Option`: its type in the struct, and the type it is stored
     /// as.
     pub(crate) inside_option: Option<(Type, Type)>,
     pub(crate) reference: Option<ReferenceModel>,

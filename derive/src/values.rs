@@ -37,8 +37,8 @@ pub(crate) fn reference(model: &ObjectModel, value: &ValueModel) -> Option<(Iden
     }
 }
 
-/// What converts a field: the function that has a name like `function`, and its type arguments: the
-/// stored type, the type in the struct, and the way. The types are named as [`stored`] names a
+/// The conversion of a field: the function that has a name like `function`, and its type arguments:
+/// the stored type, the type in the struct, and the way. The types are named as [`stored`] names a
 /// type.
 pub(crate) fn conversion(
     model: &ObjectModel,

@@ -215,7 +215,7 @@ impl Check<'_> {
         let (mut silent, mut quiet) = (|_: &Finding| {}, |_: &Progress| {});
         let mut again = Output::quiet(kv, &mut silent, &mut quiet);
         again.stop = self.options.stop.as_deref();
-        // The objects were counted the first time: what this second scan sees is thrown away.
+        // The objects were counted the first time: the counts of this second scan are thrown away.
         let seen = std::mem::take(&mut self.seen);
         let sorter = self.required_by_objects(kv, Some(&differences), &mut again);
         self.seen = seen;

@@ -26,7 +26,7 @@ pub struct RepairReport {
     pub reads: u64,
     /// How many passes changed something.
     pub passes: u32,
-    /// The report of the last pass, which changed nothing: what is left.
+    /// The report of the last pass, which changed nothing: the remaining findings.
     pub left: Report,
 }
 
@@ -56,10 +56,10 @@ pub enum Intent<'c> {
 /// call.
 ///
 /// Everything happens in the caller's transaction: commit it to keep the result. If
-/// [`Options::stop`] ends a pass early, that pass changes nothing, and the report of what is left
-/// is not complete. With [`Options::max_findings`], one pass repairs at most that many findings,
-/// and the
-/// moves of pairs that these cause. What is left is then counted without a limit.
+/// [`Options::stop`] ends a pass early, that pass changes nothing, and the report of the remaining
+/// findings is not complete. With [`Options::max_findings`], one pass repairs at most that many
+/// findings, and the moves of pairs that these cause. The remaining findings are then counted
+/// without a limit.
 ///
 /// Memory is bounded as for a check. In addition, the transaction may keep what it changes.
 ///
@@ -114,7 +114,8 @@ pub fn repair(
         // The overrides have been written by this pass; the next pass must not report them again.
         options.schemas.clear();
         options.storage_ids.clear();
-        // The pass ended at the limit. One more check, without the limit, counts what is left.
+        // The pass ended at the limit. One more check, without the limit, counts the remaining
+        // findings.
         if report.findings >= options.max_findings {
             options.max_findings = u64::MAX;
             let left = check::run(Readers::one(&*kv), &options, &mut ignore, progress, None);

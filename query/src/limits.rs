@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 pub struct Limits {
     /// If this becomes true, the statement stops soon: after at most a few hundred pairs.
     pub stop: Option<Arc<AtomicBool>>,
-    /// How many bytes of memory a sort may use. What is more goes to temporary files.
+    /// How many bytes of memory a sort may use. Records beyond that go to temporary files.
     pub sort_memory: usize,
     /// The folder for temporary files; the system's if it is `None`. The files are for this user
     /// only, and have no name.

@@ -142,7 +142,7 @@ pub(crate) fn needs_at(word: &str) -> String {
     format!("an ID is written with @ before it: @{}", word.to_ascii_lowercase())
 }
 
-/// The name that differs least from what was written, if it differs by little and begins with the
+/// The name that differs least from the written one, if it differs by little and begins with the
 /// same character. Names are compared without regard to upper and lower case.
 pub fn nearest<'a>(written: &str, names: impl IntoIterator<Item = &'a str>) -> Option<String> {
     const LONGEST: usize = 64;

@@ -1,5 +1,5 @@
-//! What a program does by hand to keep the objects of [`model`](crate::model): the same pairs as
-//! Permazen, with code that knows each type, over any sorted map.
+//! Code that a program would write by hand to keep the objects of [`model`](crate::model): it
+//! stores the same pairs as Permazen, knows each type, and works over any sorted map.
 
 pub mod bags;
 pub mod people;

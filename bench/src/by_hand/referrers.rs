@@ -1,4 +1,4 @@
-//! An object that many refer to, and what becomes of these when it is deleted.
+//! An object to which many objects refer, and the effect of its deletion on those objects.
 
 use super::{Id, field_key, index_key, last_id, long_bytes, object_key, put_object, remove_object};
 use crate::pairs::{Key, Read, Write};

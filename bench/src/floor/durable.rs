@@ -18,7 +18,7 @@ use crate::model::Person;
 use crate::pairs::heed::Environment;
 use crate::settings::Settings;
 
-/// What is committed stays, so both sides grow by the same people.
+/// Committed people stay in the stores, so both sides grow by the same people.
 struct Side {
     db: Permazen,
     by_hand: Environment,
@@ -147,7 +147,7 @@ impl Side {
         }
     }
 
-    /// The IDs differ, so people are compared by what they are.
+    /// The IDs differ, so people are compared by their fields.
     fn check(&self) {
         let tx = self.db.begin_read().unwrap();
         let all = tx.all::<Person>().unwrap();

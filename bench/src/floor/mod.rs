@@ -19,7 +19,7 @@ use crate::settings::Settings;
 /// The same work twice. Each side times the part that matters, and leaves its database as it was.
 struct Case<'w> {
     name: &'static str,
-    /// What the ratio should be at most.
+    /// The ratio should not be higher than this.
     goal: Option<f64>,
     by_hand: Box<dyn Fn(&Round) -> Cost + 'w>,
     ours: Box<dyn Fn(&Round) -> Cost + 'w>,
@@ -36,7 +36,7 @@ impl<'w> Case<'w> {
     }
 }
 
-/// What both sides work on in one round.
+/// The data that both sides work on in one round.
 struct Round {
     number: usize,
     /// Objects in random order, others in each round.

@@ -46,7 +46,7 @@ impl std::ops::Deref for Key {
     }
 }
 
-/// What is read.
+/// Read access to the pairs.
 pub trait Read {
     /// All keys start with this.
     const START: &'static [u8];
@@ -60,7 +60,7 @@ pub trait Read {
     fn last(&self, min: &[u8], max: &[u8]) -> Option<&[u8]>;
 }
 
-/// What is written.
+/// Write access to the pairs.
 pub trait Write: Read {
     fn put(&mut self, key: &[u8], value: &[u8]);
 

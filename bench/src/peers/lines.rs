@@ -170,7 +170,7 @@ pub fn single_commits(world: &mut World, settings: &Settings) -> Vec<Line> {
     vec![create, update]
 }
 
-/// Commits of one object on eight threads. What is created is deleted again.
+/// Commits of one object on eight threads. The objects that this creates are deleted again.
 pub fn threads(world: &World, settings: &Settings) -> Line {
     const THREADS: usize = 8;
     let (count, commits) = (settings.rounds.min(9), settings.commits.max(THREADS));

@@ -31,7 +31,7 @@ pub struct Table {
     pub lines: Vec<Line>,
 }
 
-/// What was measured on objects of one number.
+/// The measurements on one number of objects.
 pub struct Tables {
     pub objects: usize,
     pub read: Table,
@@ -47,7 +47,7 @@ pub struct Tables {
 /// How many messages each author has written.
 const MESSAGES: usize = 10;
 
-/// One side, and what names its objects.
+/// One side, and the keys of its objects.
 struct Filled {
     side: Box<dyn Side>,
     people: Vec<Key>,
@@ -110,7 +110,7 @@ pub fn tables(dir: &Path, settings: &Settings) -> Tables {
     check::same_people(&lazy);
     drop(lazy);
     let mut world = World::new(&dir.join("flushed"), objects.min(10_000), Flush::EachCommit);
-    // redb keeps in memory what was never flushed, so sizes are those of files that were.
+    // redb keeps data in memory until a flush, so sizes are those of flushed files.
     let sizes = world.sizes();
     let mut flushed = lines::batches(&mut world, settings);
     flushed.extend(lines::single_commits(&mut world, settings));

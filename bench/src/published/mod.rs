@@ -28,14 +28,14 @@ pub fn tables(dir: &Path, settings: &Settings) -> Published {
     }
 }
 
-/// What one side does in a line.
+/// The work of one side for a line.
 type Work<'w> = Box<dyn FnMut(usize) -> Cost + 'w>;
 
 fn line(name: &str, count: usize, mut sides: Vec<Work<'_>>) -> Line {
     line_of(name, count, sides.len(), |round, side| sides[side](round))
 }
 
-/// A line of what `run` does with a round and a side.
+/// The line for the work that `run` does with a round and a side.
 fn line_of(
     name: &str,
     count: usize,

@@ -134,7 +134,7 @@ impl Sides {
     }
 }
 
-/// Unflushed. What is changed is rolled back, and the time includes neither begin nor end.
+/// Unflushed. The changes are rolled back, and the time includes neither begin nor end.
 pub fn table(dir: &Path, settings: &Settings) -> Table {
     let items = if settings.quick { 300 } else { 10_000 };
     let Sides { ours, stored, sqlite, native, _in_memory } = Sides::new(dir, items);

@@ -1,4 +1,4 @@
-//! Pages and plots of what was measured.
+//! Pages and plots of the measurements.
 
 mod by_hand;
 mod libraries;
@@ -14,7 +14,7 @@ use crate::measure::Spread;
 
 pub use by_hand::Floor;
 
-/// All that a run measured. What did not run is not there.
+/// All that a run measured. Parts that did not run are absent.
 #[derive(Default)]
 pub struct Results {
     pub floor: Option<Floor>,
@@ -50,7 +50,7 @@ pub fn write(results: &Results, folder: &Path) {
     }
 }
 
-/// What all pages begin with.
+/// The beginning of all pages.
 fn about(results: &Results) -> String {
     let mut text = format!(
         "This page is written by a program: `{}`. All sides do the same work on the same data, in the same \

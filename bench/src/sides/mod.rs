@@ -13,7 +13,7 @@ use std::path::Path;
 
 use crate::data::Person;
 
-/// What names an object of a side.
+/// The key of an object on a side.
 pub type Key = u64;
 
 /// What a commit guarantees when it returns.
@@ -36,8 +36,8 @@ pub trait Side: Sync {
     fn size(&self) -> u64;
 }
 
-/// Each method is a transaction, or as many as `each` says. What is read is not returned unless the
-/// caller needs it; it is made, though.
+/// Each method is a transaction, or as many as `each` says. A read returns a value only if the
+/// caller needs it, but it always makes the value.
 pub trait Session {
     /// Creates people in one transaction for `each` of them. Returns their keys.
     fn create(&mut self, people: &[Person], each: usize) -> Vec<Key>;

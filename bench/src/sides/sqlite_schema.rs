@@ -1,4 +1,4 @@
-//! What both libraries on SQLite have in common.
+//! The parts that both libraries on SQLite have in common.
 
 use super::Flush;
 

@@ -13,7 +13,7 @@ use crate::settings::Settings;
 const TYPES: usize = 100;
 const MODELS: usize = 50;
 
-/// How long something takes, and what it should.
+/// The time that something takes, and the time that it should take.
 pub struct Line {
     pub what: String,
     pub spread: Spread,
@@ -98,7 +98,7 @@ impl<'t> Program<'t> {
     fn cargo(&self, arguments: &[&str]) {
         let mut cargo = Command::new(env!("CARGO"));
         cargo.args(arguments).current_dir(&self.folder);
-        // What users have, whatever is set here.
+        // The build has the settings of users, whatever is set here.
         cargo.env_remove("CARGO_INCREMENTAL").env_remove("CARGO_PROFILE_DEV_DEBUG");
         cargo.env("CARGO_TARGET_DIR", self.target);
         let status = cargo.stdin(Stdio::null()).status().unwrap();
@@ -122,7 +122,7 @@ impl<'t> Program<'t> {
         program::change(&self.folder, change);
     }
 
-    /// What the program measured of itself, in a new process.
+    /// The time that the program measured for itself, in a new process.
     fn run(&self, task: &str, path: &Path) -> Duration {
         let mut command =
             Command::new(self.target.join(format!("release/program-{}", self.models)));

@@ -1,5 +1,5 @@
-//! What a program would do by hand with heed to keep the objects of the benchmarks. It writes the
-//! same pairs as Permazen, with code that knows the only object type.
+//! Code that a program would write by hand with heed to keep the objects of the benchmarks. It
+//! writes the same pairs as Permazen, with code that knows the only object type.
 #![allow(dead_code, reason = "not every benchmark needs all of it")]
 
 use std::hint::black_box;
@@ -53,7 +53,7 @@ pub(crate) fn ages(people: usize) -> (i32, i32) {
     (20_000, 20_000 + 100_000 * SAMPLE as i32 / people as i32)
 }
 
-/// An environment that nobody else uses.
+/// An environment that only this benchmark uses.
 pub(crate) struct ByHand {
     pub(crate) env: Env,
     pairs: heed::Database<'static, Bytes, Bytes>,
@@ -63,7 +63,8 @@ impl ByHand {
     pub(crate) fn open(path: &Path) -> ByHand {
         let mut options = EnvOpenOptions::new();
         options.map_size(8 << 30).max_dbs(1);
-        // SAFETY: nobody else uses this file. Without flushes, it is not writable by its map.
+        // SAFETY: only this environment uses this file. Without flushes, it is not writable by its
+        // map.
         let env = unsafe { options.flags(EnvFlags::NO_SYNC).open(path).unwrap() };
         let txn = env.read_txn().unwrap();
         let opened = env.open_databases_and_commit(txn, |opener, txn| {
@@ -129,7 +130,7 @@ impl ByHand {
         }
     }
 
-    /// Shows the ID of everybody with an age from `low` to below `high`. Returns their number.
+    /// Shows the ID of each person with an age from `low` to below `high`. Returns their number.
     pub(crate) fn visit_by_age(
         &self,
         txn: &RoTxn<'_>,

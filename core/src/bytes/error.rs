@@ -28,7 +28,7 @@ pub enum EncodingError {
     WrongType {
         /// The encoding, as diagnostics name it.
         encoding: String,
-        /// What was given.
+        /// The type of the given value.
         found: String,
     },
     /// A reference to an object of a type the field may not refer to.

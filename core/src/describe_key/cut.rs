@@ -10,7 +10,7 @@ use crate::schema::{
 
 /// The meaning of a part of a key.
 pub(super) enum Part<'d> {
-    /// What always means the same.
+    /// A part that always means the same.
     Fixed(&'static str),
     SchemaIndex(u32),
     StorageId(u32),
@@ -39,7 +39,7 @@ pub(super) enum Part<'d> {
     MapKey(Value, &'d dyn Encoding),
     /// The map key at the end of an index entry.
     EntryKey(Value, &'d dyn Encoding),
-    /// What cannot be decoded; the key is not complete without it.
+    /// A part that cannot be decoded; the key is not complete without it.
     Undecodable,
     /// Bytes after a complete key.
     Garbage,
@@ -84,7 +84,7 @@ impl<'k, 'd> Cutting<'k, 'd> {
         }
     }
 
-    /// Takes what `read` reads.
+    /// Takes the bytes that `read` reads.
     fn read<T>(
         &mut self,
         read: impl FnOnce(&mut Reader<'k>) -> Result<T>,
@@ -215,7 +215,7 @@ impl<'k, 'd> Cutting<'k, 'd> {
         }
     }
 
-    /// What follows the storage ID of an index. `role` is that of the indexed sub-field.
+    /// The parts after the storage ID of an index. `role` is that of the indexed sub-field.
     fn entry(
         &mut self,
         columns: &[&'d dyn Encoding],

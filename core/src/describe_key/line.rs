@@ -1,4 +1,4 @@
-//! What a key stands for, in one line.
+//! The meaning of a key, in one line.
 
 use std::fmt::Write;
 

@@ -50,12 +50,12 @@ pub struct Piece<'k> {
     pub words: String,
 }
 
-/// The pieces of a key, in order. Together they have all its bytes; what cannot be decoded is
-/// `Trailing garbage`.
+/// The pieces of a key, in order. Together they have all its bytes; bytes that cannot be decoded
+/// are `Trailing garbage`.
 ///
 /// `object_type` is the type of the object that the key belongs to, in the schema of the object. If
-/// it is not known, give `None`: then the highest schema that has the type counts, which makes a
-/// difference only for what is said of the type and of fields that not all schemas have.
+/// it is not known, give `None`: then the highest schema that has the type counts. This makes a
+/// difference only for the words about the type and about fields that not all schemas have.
 ///
 /// Costs one look-up among the items of the schemas for each storage ID in the key.
 pub fn pieces<'k>(

@@ -71,8 +71,8 @@ pub trait Encoding: Debug + Send + Sync {
     /// Whether null is a value of the encoding.
     fn supports_null(&self) -> bool;
 
-    /// The encoded form of the default value; `None` if there is none. A field has this value if
-    /// nothing is stored for it.
+    /// The encoded form of the default value; `None` if the encoding has no default value. A field
+    /// has this value if nothing is stored for it.
     fn default_bytes(&self) -> Option<&[u8]>;
 
     /// Whether an encoded value may start with `00`. This is part of the format: it decides how

@@ -28,7 +28,7 @@ pub enum Inexact {
         value: String,
         /// The encoding that is converted to.
         to: String,
-        /// What the conversion gives, shortened; a remark if it has the same text as the value.
+        /// The result of the conversion, shortened; a remark if it has the same text as the value.
         becomes: String,
     },
     /// Nothing in the other encoding corresponds to the value.
@@ -118,7 +118,7 @@ impl<'a> Conversion<'a> {
     /// is for enums and for arrays of enums.
     ///
     /// A pair counts if the enum that is converted from has the name before and lacks the name now.
-    /// So the pairs may list what a constant was called in several earlier versions.
+    /// So the pairs may list the names that a constant had in several earlier versions.
     ///
     /// ```
     /// use permazen::__internal::encoding::{Conversion, EnumEncoding, Exactness};
@@ -157,8 +157,8 @@ impl<'a> Conversion<'a> {
         self.attempt(&value).map_err(|failure| self.refusal(&value, failure))
     }
 
-    /// What Java's conversion gives: the nearest number, one without its upper bits, the point in
-    /// time without its zone. A value may become another one.
+    /// The result of Java's conversion: the nearest number, one without its upper bits, the point
+    /// in time without its zone. A value may become another one.
     ///
     /// # Errors
     /// If the bytes are not a value, or if Java's conversion gives no value.

@@ -92,7 +92,7 @@ fn values(conversion: &Conversion<'_>) -> Exactness {
             (0, _) => Exactness::Never,
             _ => Exactness::Sometimes,
         },
-        // What has few values cannot hold all the values of what has many.
+        // A type with few values cannot hold all values of a type with many.
         (_, small) if is_small(small) => match tried(&conversion.back()) {
             (0, _) => Exactness::Never,
             _ => Exactness::Sometimes,
@@ -152,7 +152,7 @@ fn primitives(from: Primitive, to: Primitive) -> Exactness {
     }
 }
 
-/// Encodings of texts of which few are refused. What is printed as text may be one of them.
+/// Encodings of texts of which few are refused. The text of another value may be one of them.
 const FREE_TEXT: [EncodingId; 4] = [ids::FILE, ids::URI, ids::PATTERN, ids::INTERNET_ADDRESS];
 
 /// Encodings whose values are all printed as texts that read back as the same value.

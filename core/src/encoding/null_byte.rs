@@ -7,8 +7,8 @@ pub(crate) const NULL: u8 = 0xff;
 /// The byte before a value that is not null, if values may start with [`NULL`].
 pub(crate) const NOT_NULL: u8 = 0x01;
 
-/// Reads what comes before a value that may be null. Returns true for null, which is then read
-/// completely.
+/// Reads the byte before a value that may be null, if there is one. Returns true for null, which is
+/// then read completely.
 #[inline]
 pub(crate) fn starts_null(prefixed: bool, reader: &mut Reader<'_>) -> Result<bool> {
     let first = reader.peek().ok_or(EncodingError::Truncated)?;

@@ -79,7 +79,7 @@ impl Primitive {
     }
 }
 
-/// What all primitive types share.
+/// The code that all primitive types share.
 macro_rules! primitive {
     ($type:ty, $primitive:ident, $variant:ident, $default:expr) => {
         const NULLABLE: bool = false;

@@ -52,7 +52,7 @@ pub trait Encodable: Clone + fmt::Debug + Send + Sync + 'static {
     /// Appends the value.
     ///
     /// # Errors
-    /// If the format cannot hold the value. The caller then discards what was written.
+    /// If the format cannot hold the value. The caller then discards the written bytes.
     fn write_to(&self, out: &mut Vec<u8>) -> Result<()>;
 
     /// Reads a value.

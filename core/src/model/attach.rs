@@ -1,5 +1,5 @@
-//! What the object layer asks the models in the course of a transaction: to call hooks, to check
-//! rules, and how objects are converted.
+//! The functions that the object layer calls on the models during a transaction: they call hooks,
+//! check rules, and decide how objects are converted.
 
 use std::sync::Arc;
 
@@ -40,7 +40,7 @@ fn check_rules(tx: &Tx) -> object::Result<()> {
     checked.map_err(in_object_layer)
 }
 
-/// What must be noted for the rules of the models, with these recorded schemas.
+/// The fields whose changes must be noted for the rules of the models, with these recorded schemas.
 fn watched_with(tx: &Tx, bundle: &SchemaBundle) -> object::Result<WatchedFields> {
     tx.bindings().and_then(|bindings| bindings.watched_with(bundle)).map_err(in_object_layer)
 }

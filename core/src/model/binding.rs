@@ -54,7 +54,7 @@ impl Models {
         &self.fields
     }
 
-    /// When objects move to the schema of the models, and what may be lost.
+    /// When objects move to the schema of the models, and which values may be lost.
     pub(crate) fn evolution(&self) -> Evolution {
         self.evolution
     }
@@ -81,8 +81,8 @@ impl Models {
     }
 }
 
-/// What [`Bindings::others`] gives, by the storage ID of the index and whether the query returns
-/// map keys.
+/// The results of [`Bindings::others`], by the storage ID of the index and whether the query
+/// returns map keys.
 type KnownOthers = BTreeMap<(StorageId, bool), Arc<[Other]>>;
 
 /// One model, bound to its object type.
@@ -98,9 +98,9 @@ pub(crate) struct Binding {
     /// The shapes of the composite indexes, in the order of the struct's list.
     pub(super) composites: Vec<Arc<IndexShape>>,
     pub(crate) rules: Rules,
-    /// What becomes of the type in other recorded schemas, as far as it was asked for.
+    /// The plans for the type in other recorded schemas, as far as they were asked for.
     pub(super) plans: RwLock<BTreeMap<(SchemaIndex, SchemaId), Arc<Plan>>>,
-    /// What [`Bindings::others`] gives, as far as it was asked for.
+    /// The results of [`Bindings::others`], as far as they were asked for.
     pub(super) others: RwLock<KnownOthers>,
 }
 
@@ -191,7 +191,7 @@ impl Binding {
         columns.chain(field)
     }
 
-    /// What becomes of the fields of `old`, which is this type in another recorded schema.
+    /// The plan for the fields of `old`, which is this type in another recorded schema.
     pub(crate) fn plan(&self, old: &ResolvedType) -> Arc<Plan> {
         let key = (old.schema, old.schema_of);
         let plans = self.plans.read().unwrap_or_else(PoisonError::into_inner);

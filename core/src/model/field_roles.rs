@@ -1,4 +1,4 @@
-//! What a type in a struct is there for: a stored value, the target of a reference, a counter.
+//! The role of a type in a struct: a stored value, the target of a reference, a counter.
 //!
 //! Generated code reaches each type through one of these traits. If a type cannot be used that way,
 //! each use gives the same error, and the compiler reports it only once.
@@ -22,7 +22,7 @@ pub trait Referred {
     /// The type itself.
     type Itself: Target;
 
-    /// What following a reference returns.
+    /// The type that following a reference returns.
     type Live<'t>: Copy;
 }
 

@@ -1,5 +1,6 @@
-//! What generated accessors call: reading and writing the fields of an object by their positions in
-//! the struct. It decides when the object must move to the schema of the models.
+//! The functions that generated accessors call: they read and write the fields of an object by
+//! their positions in the struct. They decide when the object must move to the schema of the
+//! models.
 
 use std::fmt;
 
@@ -124,7 +125,8 @@ impl<'t> Handle<'t> {
         self.set::<D>(position, value)
     }
 
-    /// Reads a simple field whose type in the struct is an `Option` of what is converted from `D`.
+    /// Reads a simple field whose type in the struct is an `Option` of a type that is converted
+    /// from `D`.
     ///
     /// # Errors
     /// The errors of [`get_converted`](Handle::get_converted).
@@ -137,7 +139,8 @@ impl<'t> Handle<'t> {
         value.map_err(|source| self.unconvertible(position, source))
     }
 
-    /// Sets a simple field whose type in the struct is an `Option` of what is converted to `D`.
+    /// Sets a simple field whose type in the struct is an `Option` of a type that is converted to
+    /// `D`.
     ///
     /// # Errors
     /// The errors of [`set_converted`](Handle::set_converted).

@@ -228,8 +228,8 @@ impl<'a> ObjectWriter<'a> {
         self.written.is_empty()
     }
 
-    /// Writes a field with `write`, in place of what was written to it before. If `write` fails,
-    /// the field is not written.
+    /// Writes a field with `write`, in place of the content that was written to it before. If
+    /// `write` fails, the field is not written.
     pub(super) fn rewrite(
         &mut self,
         position: usize,
@@ -243,14 +243,14 @@ impl<'a> ObjectWriter<'a> {
         written
     }
 
-    /// Takes back what was written to a field.
+    /// Removes the content that was written to a field.
     pub(super) fn forget(&mut self, position: usize) -> Result<()> {
         self.data.forget(self.fields.field(position)?);
         self.written.retain(|written| *written != position);
         Ok(())
     }
 
-    /// What was written, and the positions of the fields that were.
+    /// The written content, and the positions of the written fields.
     pub(super) fn finish(self) -> (ObjectData, Vec<usize>) {
         (self.data.finish(), self.written)
     }

@@ -40,7 +40,7 @@ const OBJECTS: u64 = 1 << 14;
 impl Permazen {
     /// A loader, which fills this database, if it has no objects yet.
     ///
-    /// The result is what transactions would have made that create the same objects with the same
+    /// The result is the same as that of transactions that create the same objects with the same
     /// IDs. It is faster, because pairs are written in the order of their keys, which fills the
     /// pages of a store one after the other. The objects can be more than fit into memory.
     ///

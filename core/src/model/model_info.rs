@@ -1,4 +1,4 @@
-//! What is known about a registered model at run time.
+//! The data about a registered model at run time.
 
 use std::any::TypeId;
 
@@ -7,7 +7,7 @@ use super::error::Result;
 use super::load::ObjectReader;
 use super::rules::validating::{Validates, Validating};
 
-/// What is known about a registered model at run time.
+/// The data about a registered model at run time.
 #[derive(Debug, Clone)]
 pub(crate) struct ModelInfo {
     pub(crate) type_id: TypeId,

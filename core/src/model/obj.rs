@@ -33,8 +33,8 @@ use crate::schema::SchemaId;
 pub struct Obj<'t, M: Model> {
     fields: M::Fields<'t>,
     /// The last field says whether a struct has a size. So the compiler need not look at the
-    /// accessors for it, and says nothing more if a model has none, because it flattens what is no
-    /// mix-in.
+    /// accessors for it, and says nothing more if a model has none, because it flattens a type that
+    /// is no mix-in.
     _sized: (),
 }
 
@@ -117,9 +117,9 @@ impl<'t, M: Model> Obj<'t, M> {
     ///
     /// This move alone is no change for the rules (docs/src/rules.md): an object that could not
     /// move would be missing in the indexes of the new schema, and while an index lacks entries, no
-    /// object can get another value in a unique field. What breaks a rule afterwards,
-    /// [`Permazen::check_rules`](super::Permazen::check_rules) finds; [`Obj::revalidate`] has the
-    /// transaction check this object.
+    /// object can get another value in a unique field.
+    /// [`Permazen::check_rules`](super::Permazen::check_rules) finds objects that break a rule
+    /// afterwards; [`Obj::revalidate`] has the transaction check this object.
     ///
     /// Cost: nothing if the object is in this schema and known in the transaction; otherwise one
     /// seek, a scan of the object's pairs, and one put or delete for each pair that differs.
@@ -164,7 +164,7 @@ impl<'t, M: Model> Obj<'t, M> {
     }
 
     /// Writes all fields but counters as one operation. Pairs that do not change are not written.
-    /// What another transaction has written to the other fields since `value` was loaded is
+    /// Values that another transaction has written to the other fields since `value` was loaded are
     /// replaced; [`load_versioned`](Obj::load_versioned) notices that. Counters keep their numbers:
     /// others may have added to them. Set them with their own methods.
     ///

@@ -20,9 +20,9 @@ use crate::object::{IdSet, Ids};
 /// Making a set reads nothing; it is only a description. Combinations of sets merge sorted streams
 /// as they are read, and keep nothing in memory: one seek for each set that was combined, then one
 /// step per entry of an index, or per pair of the objects of a type. A union reads all of its sets.
-/// An intersection and a difference skip with seeks what the other set rules out. So put the
-/// smallest set first, and use [`tx.all`](Tx::all) only where no index has what is wanted. All sets
-/// of a combination must be of one transaction.
+/// An intersection and a difference skip with seeks the objects that the other set rules out. So
+/// put the smallest set first, and use [`tx.all`](Tx::all) only where no index has the wanted
+/// objects. All sets of a combination must be of one transaction.
 ///
 /// Objects may be changed, created and deleted during an iteration. The iterator does not return
 /// objects that were deleted, or otherwise left the set, ahead of it; and it does return objects
@@ -250,7 +250,7 @@ impl<T> fmt::Debug for ObjsIter<'_, T> {
     }
 }
 
-/// So many objects are asked for at once where each question is a round trip.
+/// This number of objects is requested at once where each request is a round trip.
 const AHEAD: usize = 64;
 
 /// Asks for the next objects before they are used.
@@ -399,10 +399,10 @@ impl Tx {
     /// Asks a store on a server for these objects, of any types, before they are used one by one:
     /// once for each 64, where their first uses take a round trip each. Objects that do not exist
     /// are passed over. An object that is damaged makes its use fail, not this. A transaction keeps
-    /// about 32 MiB of what it has read.
+    /// about 32 MiB of the data that it has read.
     ///
-    /// Cost: nothing on other stores. Where transactions are checked for conflicts by what they
-    /// have read, as on etcd, these objects count as read.
+    /// Cost: nothing on other stores. Where transactions are checked for conflicts by their reads,
+    /// as on etcd, these objects count as read.
     ///
     /// ```
     /// # use permazen::{PermazenObject, Permazen, Ref, kv::memory::MemoryStore};

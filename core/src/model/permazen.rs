@@ -81,7 +81,7 @@ pub struct Builder {
     evolution: Evolution,
     strict: bool,
     models: ModelSet,
-    /// What is recorded before the schema of the models.
+    /// The schemas that are recorded before the schema of the models.
     pub(super) earlier: Result<Vec<SchemaModel>>,
     allow_new_schema: bool,
     schema_removal: Option<SchemaRemoval>,
@@ -130,8 +130,9 @@ impl Builder {
         self
     }
 
-    /// Sets when objects move to the schema of the models, and what may be lost then. By default
-    /// an object moves only when it must, and only if nothing is lost but what the models say.
+    /// Sets when objects move to the schema of the models, and which values may be lost then. By
+    /// default an object moves only when it must, and only if it loses no values except those that
+    /// the models allow it to lose.
     pub fn evolution(mut self, evolution: Evolution) -> Self {
         self.evolution = evolution;
         self
@@ -139,11 +140,11 @@ impl Builder {
 
     /// Makes [`build`](Builder::build) refuse models under which stored objects would lose values
     /// or lack required ones, and leave the database untouched then. Without it, such objects stay
-    /// as they are, and only what needs them to move is refused.
+    /// as they are, and only operations that need them to move are refused.
     ///
     /// This is judged by the recorded schemas of types that have objects; no value is read. The
     /// values of a field would be lost if only null or an empty collection could be kept of them.
-    /// What own conversions take is only known when they run: a dry run of
+    /// Which values own conversions take is only known when they run: a dry run of
     /// [`upgrade_all`](Permazen::upgrade_all) tells it. `build` then refuses the models, even if no
     /// object has another value in that field. [`Builder::evolution_report`] judges in the same
     /// way. Do not use this in a program that may be rolled back: its earlier version would refuse
@@ -426,8 +427,8 @@ impl Permazen {
         &self.shared.database
     }
 
-    /// What was done with the store since this process opened it: transactions, commits, conflicts,
-    /// waits, and what was asked of servers.
+    /// Counts of the operations on the store since this process opened it: transactions, commits,
+    /// conflicts, waits, and requests to servers.
     ///
     /// ```
     /// use permazen::{Permazen, PermazenObject, kv::memory::MemoryStore};
@@ -563,9 +564,9 @@ impl Permazen {
 
     /// Calls `observer` after the commit of each transaction that begins from now on, once for each
     /// object of the model, of the kind, or of any model with the mix-in that the transaction has
-    /// created, changed or deleted, in the thread of the transaction. It is told what the
-    /// transaction has done with the object in sum. Commits of other processes are not told;
-    /// `watch_object` of the object layer is for these.
+    /// created, changed or deleted, in the thread of the transaction. It gets the sum of the
+    /// changes that the transaction made to the object. Commits of other processes are not
+    /// reported; `watch_object` of the object layer is for these.
     ///
     /// An observer can begin other transactions.
     ///
@@ -588,7 +589,7 @@ impl Permazen {
         &self,
         observer: impl Fn(Ref<M>, Committed) + Send + Sync + 'static,
     ) -> Result<ObserverId> {
-        // Refuses here what would make each later transaction fail.
+        // Refuses here an observer that would make each later transaction fail.
         M::AMONG.places(self.bindings().models())?;
         Ok(self.shared.observers.add_committed::<M>(observer))
     }
@@ -675,7 +676,7 @@ impl Permazen {
             let core = self.open(kv, config)?;
             core.refuse_changes();
             let value = body(Tx::of(&core))?;
-            // Some stores say only now whether what was read can be relied on.
+            // Some stores say only now whether the values that were read can be relied on.
             core.commit_in_place().map_err(Error::from)?;
             Ok(value)
         })

@@ -19,19 +19,19 @@ type BoxedError = Box<dyn std::error::Error + Send + Sync>;
             `Display` and `FromStr` can be stored `with = AsText<{Self}>`"
 )]
 pub trait StoredAs<D, How>: Sized {
-    /// What is stored for this value.
+    /// The stored form of this value.
     ///
     /// # Errors
     /// The error of the conversion.
     fn stored(&self) -> Result<D, BoxedError>;
 
-    /// What is stored for this value.
+    /// The stored form of this value.
     ///
     /// # Errors
     /// The error of the conversion.
     fn into_stored(self) -> Result<D, BoxedError>;
 
-    /// The value for what is stored.
+    /// The value for a stored form.
     ///
     /// # Errors
     /// The error of the conversion.

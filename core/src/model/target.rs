@@ -18,7 +18,7 @@ use crate::id::ObjId;
             is then `PetKind`; a reference to any object is a `Ref<Any>`"
 )]
 pub trait Target: Sized + 'static {
-    /// What following a reference returns.
+    /// The type that following a reference returns.
     type Live<'t>: Copy;
 
     /// Names of the allowed object types; `None` allows every type.
@@ -32,8 +32,8 @@ pub trait Target: Sized + 'static {
     fn live<'t>(from: Handles<'t>, id: ObjId) -> Result<Self::Live<'t>>;
 }
 
-/// What handles are made from: the transaction, and for many objects of one model also its binding,
-/// so that it is not looked up for each.
+/// The parts from which handles are made: the transaction, and for many objects of one model also
+/// its binding, so that it is not looked up for each.
 #[derive(Debug, Clone, Copy)]
 pub struct Handles<'t> {
     pub(crate) tx: &'t Tx,

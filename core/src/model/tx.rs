@@ -1,5 +1,5 @@
 //! Transactions of the typed layer: the models that are attached to one of the object layer, and
-//! what is kept with it. What can be done with a transaction stands where its subject is:
+//! the data that is kept with it. The methods of a transaction stand in the file of their subject:
 //! `create.rs`, `objects.rs`, `index/query.rs` and so on.
 
 use std::cell::{Cell, RefCell};
@@ -29,7 +29,7 @@ pub struct Tx {
     pub(crate) core: object::Transaction,
 }
 
-/// What the typed layer keeps with a transaction of the object layer, beside the models.
+/// The data that the typed layer keeps with a transaction of the object layer, beside the models.
 #[derive(Default)]
 struct State {
     seen_objects: RefCell<SeenObjects>,

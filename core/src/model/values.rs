@@ -42,7 +42,7 @@ pub trait EncodeAs<V> {
     }
 }
 
-/// The values of a composite index, each given as itself or as what means it.
+/// The values of a composite index, each given as itself or as a value that means it.
 macro_rules! values_of_composite {
     ($($value:ident $given:ident $position:tt),*) => {
         impl<$($value,)* $($given: EncodeAs<$value>),*> EncodeAs<($($value,)*)> for ($($given,)*) {

@@ -79,7 +79,8 @@ impl Callbacks {
         self.added.clone()
     }
 
-    /// Undoes the addition of all callbacks after the first `len`. They are only told of the end.
+    /// Undoes the addition of all callbacks after the first `len`. Only their `after_completion` is
+    /// called.
     pub(super) fn undo_after(&mut self, len: usize) {
         if len < self.added.len() {
             self.undone.extend(self.added.drain(len..));

@@ -70,8 +70,7 @@ impl TransactionConfig {
         self
     }
 
-    /// Begins transactions on a snapshot, which do not keep writers waiting. What they write is
-    /// lost.
+    /// Begins transactions on a snapshot, which do not keep writers waiting. Their writes are lost.
     #[must_use]
     pub fn read_only(mut self) -> Self {
         self.kv.read_only = true;
@@ -79,7 +78,7 @@ impl TransactionConfig {
     }
 }
 
-/// What all transactions of a database share.
+/// The state that all transactions of a database share.
 pub(super) struct Shared {
     pub(super) state: DatabaseState,
     ids: Mutex<Option<ObjIdGenerator>>,
@@ -109,7 +108,7 @@ impl Shared {
 
 /// An object database over a key/value database.
 ///
-/// It is cheap to clone. Clones share what is remembered of the recorded schemas.
+/// It is cheap to clone. Clones share the remembered data of the recorded schemas.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -273,7 +272,7 @@ impl Database {
         config: &TransactionConfig,
     ) -> Result<Transaction> {
         // Where writing transactions are checked for conflicts, the recorded schemas must be among
-        // what was read.
+        // the reads.
         let offers = self.kv.capabilities();
         let in_turn = offers.serializable && !offers.concurrent_writers;
         let as_of = match kv.version() {
@@ -285,9 +284,9 @@ impl Database {
     }
 
     /// Begins a read-only transaction on a database whose recorded schemas may be damaged, for
-    /// tools that show what is left of it. The transaction has the empty schema, and sees the
-    /// schemas that can be read. Objects of the others are in their types and in the indexes, but
-    /// their fields cannot be read: [`Error::Inconsistent`]. Encodings that are not registered are
+    /// tools that show the rest of it. The transaction has the empty schema, and sees the schemas
+    /// that can be read. Objects of the others are in their types and in the indexes, but their
+    /// fields cannot be read: [`Error::Inconsistent`]. Encodings that are not registered are
     /// carried ([`UnknownEncodings::Carry`]).
     ///
     /// Cost: one scan of the recorded schemas, all of which are decoded.
@@ -317,7 +316,7 @@ impl Database {
         let unnumbered = unnumbered();
         let opened = open_schema_at(&mut *kv, as_of, only_reads, state, &config.schema)?;
         let begun = match as_of {
-            // What a transaction that only reads writes is discarded.
+            // The writes of a transaction that only reads are discarded.
             AsOf::Version(version) if !only_reads => {
                 let bundle = Arc::clone(&opened.bundle);
                 Some(Begun { bundle, version, wrote: opened.wrote, unnumbered })
@@ -332,7 +331,7 @@ impl Database {
     }
 
     /// A transaction over its own store. It begins as [`Database::begin`] does, but has no commit:
-    /// what it writes is in the store at once. [`Transaction::into_store`] gives the store back.
+    /// its writes are in the store at once. [`Transaction::into_store`] gives the store back.
     ///
     /// # Errors
     /// The errors of [`Database::begin`]. The store is dropped then.

@@ -18,8 +18,8 @@ impl Transaction {
     /// may be set to objects that do not exist. Listeners and callbacks are not copied. Objects
     /// that move to the transaction's schema are converted as in this transaction.
     ///
-    /// Cost: all meta-data except the object schema index is copied, with one scan for what is
-    /// before that index and one for what is after it.
+    /// Cost: all meta-data except the object schema index is copied, with one scan for the keys
+    /// before that index and one for the keys after it.
     ///
     /// # Errors
     /// [`Error::Ended`].
@@ -71,7 +71,7 @@ impl Transaction {
     }
 }
 
-/// What the project's own crates use: it changes without notice.
+/// Items for the project's own crates: they change without notice.
 #[doc(hidden)]
 impl Transaction {
     /// Ends a transaction over its own store ([`Database::detached`](super::Database::detached)),

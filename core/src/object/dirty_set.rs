@@ -92,7 +92,7 @@ pub(crate) struct NullIn {
     pub(crate) stored: StorageId,
     /// The field that is noted.
     pub(crate) field: StorageId,
-    /// In what follows the field in the key: an element of a set, or a key of a map.
+    /// In the key, after the field: an element of a set, or a key of a map.
     pub(crate) key: Option<Vec<u8>>,
     /// In the value: an element of a list, or a value of a map.
     pub(crate) value: Option<Vec<u8>>,
@@ -111,7 +111,7 @@ impl NullIn {
     }
 }
 
-/// What has changed in an object.
+/// The changes of an object.
 #[derive(Debug, Default, Clone)]
 pub(crate) struct Touched {
     /// Everything: it was created, or is to be checked anew.
@@ -123,7 +123,7 @@ pub(crate) struct Touched {
 }
 
 impl Touched {
-    /// Adds what `other` says.
+    /// Adds the changes of `other`.
     pub(crate) fn add(&mut self, other: Touched) {
         self.whole |= other.whole;
         self.fields.extend(other.fields);
@@ -134,7 +134,7 @@ impl Touched {
 /// Changed objects, in the order of their IDs.
 pub(crate) type TouchedObjects = BTreeMap<ObjId, Touched>;
 
-/// What a transaction notes.
+/// The changes that a transaction notes.
 #[derive(Debug, Default)]
 pub(crate) struct DirtySet {
     watched: RefCell<Option<Arc<WatchedFields>>>,
@@ -162,13 +162,13 @@ impl DirtySet {
         self.early.set(early);
     }
 
-    /// What is watched of an object.
+    /// The watched parts of an object.
     #[inline]
     fn watched(&self, id: ObjId) -> Option<Ref<'_, WatchedType>> {
         if self.paused.get() { None } else { self.always_watched(id) }
     }
 
-    /// What is watched of an object while changes are noted.
+    /// The watched parts of an object while changes are noted.
     #[inline]
     fn always_watched(&self, id: ObjId) -> Option<Ref<'_, WatchedType>> {
         Ref::filter_map(self.watched.borrow(), |all| all.as_ref()?.0.get(&id.storage_id())).ok()
@@ -272,13 +272,13 @@ impl DirtySet {
         self.objects.borrow().keys().next().copied()
     }
 
-    /// Takes what is noted.
+    /// Takes the noted changes.
     pub(crate) fn take(&self) -> TouchedObjects {
         self.objects.take()
     }
 
-    /// Adds what was taken earlier. Hooks that check can create many objects, each of which is
-    /// noted, so what is moved is the smaller of the two.
+    /// Adds changes that were taken earlier. Hooks that check can create many objects, each of
+    /// which is noted, so the smaller of the two is moved.
     pub(crate) fn put_back(&self, mut objects: TouchedObjects) {
         let mut all = self.objects.borrow_mut();
         if all.len() < objects.len() {
@@ -340,7 +340,7 @@ impl Drop for OnlyDifferences<'_> {
 
 /// An operation that is checked at its end.
 pub(super) struct EarlyCheck<'n> {
-    /// What was noted before it.
+    /// The changes noted before it.
     before: TouchedObjects,
     checking: Checking<'n>,
 }

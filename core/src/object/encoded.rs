@@ -12,7 +12,7 @@
 ///   nothing.
 /// * A value that is read is lent to a closure, `read`, which must not change anything. The
 ///   closures of iterators may. Values are not decoded, so damaged values are read like any other.
-/// * What a change replaces or removes is returned as bytes, and may be damaged.
+/// * Values that a change replaces or removes are returned as bytes, and may be damaged.
 ///
 /// Views and iterators that are made with it live as long as the borrow of the transaction. They
 /// borrow neither the `Encoded` nor the view that it was made from.

@@ -109,8 +109,8 @@ pub enum Error {
     /// The object may not move to the schema of the transaction, and has not moved.
     #[error(transparent)]
     MoveRefused(Box<dyn std::error::Error + Send + Sync>),
-    /// An own conversion, or a listener to what it created, used the object that was being moved to
-    /// another schema. It has not moved.
+    /// An own conversion, or a listener to the objects that it created, used the object that was
+    /// being moved to another schema. It has not moved.
     #[error(
         "object {id} has not moved to another schema: its own conversion, or a listener, moved, changed or deleted it \
          meanwhile; use only the old values there"
@@ -247,7 +247,7 @@ pub enum Error {
     /// checked at its end was undone; after `commit`, everything was rolled back.
     #[error(transparent)]
     RulesBroken(Box<dyn std::error::Error + Send + Sync>),
-    /// A hook of a model failed. The operation of which it was told was undone.
+    /// A hook of a model failed. The operation that caused its call was undone.
     #[error(transparent)]
     Hook(Box<dyn std::error::Error + Send + Sync>),
     /// The temporary file of a bulk load cannot be made, written or read.
@@ -431,8 +431,8 @@ impl Error {
         Error::InvalidArgument { what: what.into() }
     }
 
-    /// Adds what the key is that is too long, or what the store failed with, unless that is already
-    /// said.
+    /// Adds to the error which key is too long, or on what the store failed, unless the error
+    /// already says it.
     #[cold]
     pub(crate) fn about(mut self, describe: impl FnOnce() -> String) -> Self {
         if let Error::KeyTooLong { of, .. } | Error::Kv { of, .. } = &mut self
@@ -449,7 +449,8 @@ pub(crate) fn key_too_long(key: &[u8], limit: usize) -> Error {
     Error::KeyTooLong { of: String::new(), key: hex(key, 32), len: key.len(), limit }
 }
 
-/// What the first of an error and its sources says that says anything; false if none does.
+/// The answer of the first one, of an error and its sources, that gives an answer; false if none
+/// does.
 pub(crate) fn first_to_say(
     error: &(dyn std::error::Error + 'static),
     says: impl FnMut(&(dyn std::error::Error + 'static)) -> Option<bool>,

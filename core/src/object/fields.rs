@@ -96,9 +96,9 @@ impl Transaction {
         self.may_stay(info, migrate) && own.is_some_and(|own| std::ptr::eq(&**own, field))
     }
 
-    /// Reads a field without looking for it in the object's own schema: if that is where `field`
-    /// comes from, as is usual, and if the object is not known yet, together with what says which
-    /// schema it is. Otherwise gives `read` back.
+    /// Reads a field without a search in the object's own schema, if `field` comes from there, as
+    /// is usual; otherwise gives `read` back. If the object is not known yet, the field is read
+    /// together with the object's own pair, which names its schema.
     #[inline]
     fn read_own<R, F: FnOnce(&[u8]) -> R>(
         &self,
@@ -385,7 +385,7 @@ impl Transaction {
     }
 }
 
-/// What the project's own crates use: it changes without notice.
+/// Items for the project's own crates: they change without notice.
 #[doc(hidden)]
 impl Transaction {
     /// The methods for resolved fields and encoded values. Reads nothing.

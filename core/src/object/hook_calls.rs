@@ -13,21 +13,21 @@ pub(crate) type Hook = Arc<dyn Any + Send + Sync>;
 /// How many calls may run inside each other. Each of them uses the stack.
 const MAX_NESTED: u32 = 32;
 
-/// How long a chain of calls may be in which each call was told of what the one before had done.
+/// How long a chain of calls may be in which each call was made for a change by the one before.
 const MAX_CHAIN: u32 = 1_000;
 
-/// How many calls one operation may make for what other hooks have done, beyond those that were
-/// told of what the operation did. A hook that makes two changes for each that it is told of would
-/// run nearly forever before the chain is too long.
+/// How many calls one operation may cause for changes by other hooks, beyond the calls for its own
+/// changes. A hook that makes two changes for each change that it gets would run nearly forever
+/// before the chain is too long.
 const MAX_FOLLOWING: u32 = 100_000;
 
-/// A call of a hook, and what led to it.
+/// A call of a hook, and its cause.
 #[derive(Debug)]
 pub(crate) struct Call {
     pub(crate) hook: Hook,
     /// The object for which the hook was called.
     pub(crate) object: ObjId,
-    /// The call that did what this one was told of; `None` if the program did.
+    /// The call that made the change for which this one was made; `None` if the program made it.
     pub(crate) cause: Option<Arc<Call>>,
     /// How long the chain of calls is that ends with this one.
     len: u32,
@@ -43,8 +43,8 @@ impl Drop for Call {
     }
 }
 
-/// Hooks call each other again and again. One of them was not called, and what led to it was
-/// undone.
+/// Hooks call each other again and again. One of them was not called, and the operation that led to
+/// the call was undone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum HookLimit {
@@ -54,13 +54,13 @@ pub enum HookLimit {
          for which it is called without end"
     )]
     Nested(u32),
-    /// In a chain of hooks, each did what the next one was told of.
+    /// In a chain of hooks, each made the change for which the next one was called.
     #[error(
         "{0} hooks in a row did what the next one was told of: a hook that changes what it watches must come to an \
          end, for example by writing only a value that differs"
     )]
     Chain(u32),
-    /// One operation has led to too many calls for what hooks did.
+    /// One operation has led to too many calls for changes by hooks.
     #[error(
         "one operation has led to {0} calls of hooks for what other hooks did: a hook that changes what it watches \
          must come to an end, for example by writing only a value that differs"
@@ -77,12 +77,12 @@ pub(super) struct HookCalls {
 }
 
 impl HookCalls {
-    /// The call that is running, which does what happens at this moment.
+    /// The call that is running, which makes the present changes.
     pub(super) fn current(&self) -> Option<Arc<Call>> {
         self.current.borrow().clone()
     }
 
-    /// Lets `cause` count as what is running, until the returned guard is dropped.
+    /// Lets `cause` count as the running call, until the returned guard is dropped.
     pub(super) fn caused_by(&self, cause: Option<Arc<Call>>) -> Caused<'_> {
         Caused { calls: self, before: self.current.replace(cause) }
     }

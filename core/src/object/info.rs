@@ -122,7 +122,8 @@ pub(super) struct Infos {
 impl Infos {
     #[inline]
     fn peek<R>(&self, undone: u64, id: ObjId, read: impl FnOnce(&ObjectInfo) -> R) -> Option<R> {
-        // When an operation is undone, what is remembered may be wrong, so all of it is dropped.
+        // When an operation is undone, the remembered facts may be wrong, so all of them are
+        // dropped.
         if self.as_of.replace(undone) != undone {
             self.clear();
         }
@@ -180,9 +181,9 @@ impl Transaction {
         self.store.prefetch(&span.collect::<Vec<_>>());
     }
 
-    /// Asks the store for these objects, which will be read soon. What they are is not looked at,
-    /// so those that are damaged are no error. Cost: one get for each object that is not known in
-    /// this transaction.
+    /// Asks the store for these objects, which will be read soon. This does not decode them, so
+    /// damaged ones are no error. Cost: one get for each object that is not known in this
+    /// transaction.
     pub(crate) fn fetch_objects(&self, ids: &[ObjId]) -> Result<()> {
         self.check_open()?;
         self.prefetch_objects(ids);
@@ -219,9 +220,9 @@ impl Transaction {
         self.with_bundle(|bundle| bundle.has_type(storage_id))
     }
 
-    /// Shows to `read` what an object of a known type is, which this transaction does not know yet,
-    /// and the value of one of its keys, which comes soon after its own. Cost: two gets, or one and
-    /// a few steps.
+    /// Passes to `read` the information about an object of a known type that this transaction does
+    /// not know yet, and the value of one of its keys, which comes soon after its own. Cost: two
+    /// gets, or one and a few steps.
     ///
     /// # Errors
     /// [`Error::DeletedObject`]; damaged meta-data.
@@ -403,7 +404,7 @@ impl Transaction {
     }
 }
 
-/// What the project's own crates use: it changes without notice.
+/// Items for the project's own crates: they change without notice.
 #[doc(hidden)]
 impl Transaction {
     /// The schema of an object. Costs as much as [`Transaction::exists`].

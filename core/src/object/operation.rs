@@ -13,7 +13,7 @@
 //! | [`Transaction::creating`] | the same, also if a hook or a check has deleted what `body` has created | not by this method |
 //! | [`Transaction::undone`] | undoes its changes in any case | never |
 //!
-//! An error of a hook undoes the whole operation of which the hook was told
+//! An error of a hook undoes the whole operation that caused the call of the hook
 //! ([`Transaction::operation_told`]). After the error of another listener to a creation or to
 //! fields, the changes stay.
 
@@ -27,9 +27,9 @@ impl Transaction {
     /// Runs several operations as one: if `body` fails, all its changes are undone, and the
     /// transaction continues. Listeners that were already called do not learn of the undo.
     ///
-    /// Cost: memory for what is replaced and removed meanwhile, and one get for each assignment
-    /// that otherwise needs none. Those are assignments to counters, and to fields that are neither
-    /// indexed nor watched.
+    /// Cost: memory for the values that are replaced and removed meanwhile, and one get for each
+    /// assignment that otherwise needs none. Those are assignments to counters, and to fields that
+    /// are neither indexed nor watched.
     ///
     /// # Errors
     /// The errors of `body`; [`Error::Ended`]; [`Error::Broken`] if an earlier undo failed.
@@ -130,7 +130,8 @@ impl Transaction {
         }
         let created: Result<Result<R>> = self.as_a_whole(|| {
             let result = create();
-            // What fails has undone itself. After the error of a listener, the object stays.
+            // An operation that fails has undone itself. After the error of a listener, the object
+            // stays.
             if let Ok(result) = &result {
                 for id in created(result) {
                     self.check_created(id)?;
@@ -228,9 +229,9 @@ impl Transaction {
         })
     }
 
-    /// Runs `body` as one operation, then `tell`, which calls those that are told of it. If a hook
-    /// fails, the changes of `body` are undone, with all that was done by those that were told.
-    /// After another error of `tell`, they stay.
+    /// Runs `body` as one operation, then `tell`, which calls the listeners to it. If a hook fails,
+    /// the changes of `body` are undone, with all changes by the called listeners. After another
+    /// error of `tell`, they stay.
     pub(in crate::object) fn operation_told<R>(
         &self,
         body: impl FnOnce() -> Result<R>,
@@ -258,12 +259,12 @@ impl Transaction {
 
 /// An operation that is running. After a panic, its parts are dropped in this order.
 struct Operation<'a> {
-    /// What is checked at the end: an operation of its own, because even a single write may have to
-    /// be undone.
+    /// The check at the end: an operation of its own, because even a single write may have to be
+    /// undone.
     checked: Option<Running<'a>>,
     whole: Running<'a>,
     early: Option<EarlyCheck<'a>>,
-    /// What listeners were not told when it began, and how many callbacks there were.
+    /// The events that listeners had not got when it began, and the number of callbacks.
     mark: Mark,
     callbacks: usize,
 }

@@ -116,7 +116,8 @@ impl Transaction {
         !self.store.reads_untracked()
     }
 
-    /// Lends what [`bundle`](Transaction::bundle) returns, which threads then need not count.
+    /// Lends the result of [`bundle`](Transaction::bundle), so that threads need not count their
+    /// references to it.
     #[inline]
     pub(crate) fn with_bundle<R>(&self, read: impl FnOnce(&SchemaBundle) -> R) -> R {
         read(&self.schemas.bundle.borrow())
@@ -209,7 +210,7 @@ impl Transaction {
         let counts = begun.as_ref().is_some_and(|begun| {
             begun.wrote || self.store.wrote() || !Arc::ptr_eq(&begun.bundle, &self.bundle())
         });
-        // What a read-only transaction has written is discarded.
+        // The writes of a read-only transaction are discarded.
         let lost = counts
             && self
                 .store
@@ -245,7 +246,7 @@ impl Transaction {
     }
 }
 
-/// What the project's own crates use: it changes without notice.
+/// Items for the project's own crates: they change without notice.
 #[doc(hidden)]
 impl Transaction {
     /// All schemas recorded in the database, as this transaction sees them.
@@ -257,7 +258,7 @@ impl Transaction {
     /// `true` if any of them was not recorded before.
     ///
     /// # Errors
-    /// The errors of [`Transaction::add_schema`]; then none is recorded.
+    /// The errors of [`Transaction::add_schema`]; then no schema is recorded.
     pub fn add_schemas(&self, models: &[SchemaModel]) -> Result<bool> {
         self.change_schemas(|_, bundle| with_schemas(&self.shared.state, bundle, models))
     }

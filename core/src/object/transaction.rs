@@ -75,7 +75,7 @@ pub struct Transaction {
     /// run, nothing is noted, and references to missing objects are refused.
     pub(super) missing: NotedMissing,
     state: Cell<State>,
-    /// Decides what objects contain after they have moved to the transaction's schema, if not the
+    /// Decides what objects contain after they have moved to the transaction's schema, unless the
     /// converter of the layer above does.
     converter: RefCell<Option<Arc<dyn Converter>>>,
     /// The objects for which a converter is at work.
@@ -88,7 +88,7 @@ pub struct Transaction {
     user_object: RefCell<Option<Arc<dyn Any + Send + Sync>>>,
     /// The changed objects whose rules the typed layer must check.
     pub(crate) dirty_set: DirtySet,
-    /// What the typed layer keeps with the transaction.
+    /// The data that the typed layer keeps with the transaction.
     pub(super) typed_hooks: TypedHooksCell,
 }
 
@@ -189,8 +189,8 @@ impl Transaction {
 
     /// Adds a callback around the end of the transaction. Detached transactions ignore it.
     ///
-    /// If the operation in which it is added is undone, the callback is told only of the end, with
-    /// [`Callback::after_completion`], and that nothing was committed.
+    /// If the operation in which it is added is undone, only [`Callback::after_completion`] of the
+    /// callback is called, with the answer that nothing was committed.
     ///
     /// # Errors
     /// [`Error::Ended`], also if the end has begun. While the rules of models are checked, it has
@@ -324,7 +324,7 @@ impl Transaction {
     }
 }
 
-/// What the project's own crates use: it changes without notice.
+/// Items for the project's own crates: they change without notice.
 #[doc(hidden)]
 impl Transaction {
     // ------------------------------------------------------------------ state
@@ -340,7 +340,7 @@ impl Transaction {
         self.detached
     }
 
-    /// Whether `commit` discards what was written.
+    /// Whether `commit` discards the writes.
     ///
     /// # Errors
     /// [`Error::Ended`].
@@ -371,7 +371,7 @@ impl Transaction {
         self.rollback_only.get()
     }
 
-    /// What was attached with [`Transaction::set_user_object`].
+    /// The object that was attached with [`Transaction::set_user_object`].
     pub fn user_object(&self) -> Option<Arc<dyn Any + Send + Sync>> {
         self.user_object.borrow().clone()
     }

@@ -1,5 +1,5 @@
-//! What the typed layer attaches to a transaction: its state, and the functions that call its hooks
-//! and check its rules.
+//! The data that the typed layer attaches to a transaction: its state, and the functions that call
+//! its hooks and check its rules.
 //!
 //! A hook is a function of the layer above, which works with handles of that layer. The listeners
 //! of this layer call it: [`Transaction::call_hook`] hands the hook and the event to the layer
@@ -23,11 +23,12 @@ pub(crate) type CallHook = fn(&Transaction, &Hook, &Event<'_>) -> Result<()>;
 /// Checks the rules of the layer above for the objects that were noted.
 pub(crate) type CheckRules = fn(&Transaction) -> Result<()>;
 
-/// What must be noted for the rules of the layer above, with these recorded schemas.
+/// The fields whose changes must be noted for the rules of the layer above, with these recorded
+/// schemas.
 pub(crate) type WatchFor = fn(&Transaction, &SchemaBundle) -> Result<WatchedFields>;
 
-/// Of what a hook is told. `observers` are the objects from which the path of the listener leads to
-/// the object, in ascending order; without a path, the object itself.
+/// The event for which a hook is called. `observers` are the objects from which the path of the
+/// listener leads to the object, in ascending order; without a path, the object itself.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Event<'a> {
     /// An object was created.
@@ -51,11 +52,11 @@ impl Event<'_> {
 /// Decides what objects of the layer above contain after they have moved to another schema.
 pub(crate) type ConverterOf = fn(&Transaction) -> Option<Arc<dyn Converter>>;
 
-/// What the layer above has attached to a transaction.
+/// The data that the layer above has attached to a transaction.
 pub(super) struct TypedHooks {
-    /// What it shares with other transactions.
+    /// The data that it shares with other transactions.
     shared: Arc<dyn Any + Send + Sync>,
-    /// What belongs to this transaction alone, once there is something.
+    /// The data that belongs to this transaction alone, once there is something.
     own: OnceCell<Box<dyn Any + Send>>,
     call: CallHook,
     check: CheckRules,
@@ -85,7 +86,8 @@ impl Transaction {
         self.typed_hooks.get().and_then(|hooks| (hooks.converter)(self))
     }
 
-    /// What must be noted for the rules of the layer above, with these recorded schemas.
+    /// The fields whose changes must be noted for the rules of the layer above, with these recorded
+    /// schemas.
     pub(super) fn watched_with(&self, bundle: &SchemaBundle) -> Result<WatchedFields> {
         match self.typed_hooks.get() {
             Some(hooks) => (hooks.watch)(self, bundle),
@@ -93,10 +95,10 @@ impl Transaction {
         }
     }
 
-    /// Checks the rules of the layer above for the objects that were noted. Does nothing if none
-    /// was.
+    /// Checks the rules of the layer above for the objects that were noted. Does nothing if no
+    /// object was noted.
     pub(crate) fn check_rules(&self) -> Result<()> {
-        // What the check itself changes is checked with it, not at the end of each operation.
+        // Changes by the check itself are checked with it, not at the end of each operation.
         let _checking = self.dirty_set.begin_check();
         match self.typed_hooks.get() {
             Some(hooks) if !self.dirty_set.is_empty() => (hooks.check)(self),
@@ -104,7 +106,7 @@ impl Transaction {
         }
     }
 
-    /// What is attached and shared with other transactions; `None` if there is nothing of this
+    /// The attached data that is shared with other transactions; `None` if there is nothing of this
     /// type.
     pub(crate) fn attached<S: Any + Send + Sync>(&self) -> Option<&S> {
         self.typed_hooks.get()?.shared.downcast_ref()
@@ -115,8 +117,8 @@ impl Transaction {
         Arc::clone(&self.typed_hooks.get()?.shared).downcast().ok()
     }
 
-    /// What the layer above keeps with this transaction alone; the default before it has changed
-    /// it. `None` if nothing is attached.
+    /// The data that the layer above keeps with this transaction alone; the default before it has
+    /// changed it. `None` if nothing is attached.
     pub(crate) fn kept<S: Any + Send + Default>(&self) -> Option<&S> {
         self.typed_hooks.get()?.own.get_or_init(|| Box::<S>::default()).downcast_ref()
     }

@@ -65,15 +65,15 @@ impl<'a> ObjectXmlReader<'a> {
 
     /// Reads a document into the database: records its schemas and creates its objects. An object
     /// that exists is replaced completely, and moved to the schema that the document says. Reading
-    /// ends with the objects: it does not look at what comes after them.
+    /// ends with the objects: it does not look at the text after them.
     ///
     /// `input` is buffered here. Costs what [`Transaction::replace_object`] costs for each object.
     ///
     /// # Errors
     /// All of [`ObjectXmlError`] except [`Character`](ObjectXmlError::Character) and
-    /// [`NoText`](ObjectXmlError::NoText). The transaction then contains what was read before the
-    /// error. Roll it back, or read inside [`Transaction::atomic`], which undoes it but needs
-    /// memory for everything that is read:
+    /// [`NoText`](ObjectXmlError::NoText). The transaction then contains the objects that were read
+    /// before the error. Roll it back, or read inside [`Transaction::atomic`], which undoes it but
+    /// needs memory for everything that is read:
     ///
     /// ```
     /// # use permazen::object::Transaction;

@@ -1,4 +1,4 @@
-//! What the functions that read a document share: the state of reading, and why it stops.
+//! The data that the functions that read a document share: the state of reading, and why it stops.
 
 use std::io::Read;
 

@@ -1,4 +1,4 @@
-//! The texts of values in documents. What a document says must be read back as the same value, here
+//! The texts of values in documents. A text in a document must be read back as the same value, here
 //! and by Permazen for Java (docs/src/export.md#values-without-a-text).
 //!
 //! Java prints some values in a way that it reads as another value, or does not read. For some of

@@ -14,7 +14,7 @@ pub(super) struct Output<W: Write> {
     escaped: String,
 }
 
-/// What was written last.
+/// The tag that was written last.
 #[derive(PartialEq, Eq)]
 enum Last {
     /// A start tag, or the XML declaration.

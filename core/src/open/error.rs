@@ -18,7 +18,7 @@ pub enum OpenError {
     /// No kind of store has this name.
     #[error("{scheme}: is no kind of store: {}; write ./ before a path that has a colon", kinds())]
     UnknownScheme {
-        /// What stands before the colon.
+        /// The text before the colon.
         scheme: String,
     },
     /// The program was built without this kind of store.
@@ -37,7 +37,7 @@ pub enum OpenError {
         /// What is wrong.
         reason: &'static str,
     },
-    /// Something is to be created, and the name does not say what.
+    /// Something is to be created, and the name does not say of which kind.
     #[error("{}: it does not exist; to create it, say of which kind: {}", path_text(path), kinds())]
     NoKind {
         /// The path.

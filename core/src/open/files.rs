@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::xml_dump::XmlDump;
 
-/// What a copy of the files is made from.
+/// The source for a copy of the files.
 #[derive(Clone)]
 pub(super) enum Files {
     #[cfg(feature = "lmdb")]

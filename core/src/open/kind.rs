@@ -70,8 +70,7 @@ pub(super) const SCHEMES: [Scheme; 6] = [
 ];
 
 impl StoreKind {
-    /// What stands before the colon of a URL: `lmdb`, `sqlite`, `xml`, `memory`, `postgres` or
-    /// `etcd`.
+    /// The text before the colon of a URL: `lmdb`, `sqlite`, `xml`, `memory`, `postgres` or `etcd`.
     pub fn scheme(self) -> &'static str {
         self.entry().name
     }

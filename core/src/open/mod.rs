@@ -10,8 +10,8 @@
 //! | `postgres://USER@HOST:PORT/DATABASE?table=KV` | the table on the PostgreSQL server (feature `postgres`); `docs/src/servers.md` has all of the URL |
 //! | `etcd://HOST:PORT,HOST2/PREFIX?tls=on` | the keys under a prefix in an etcd cluster (feature `etcd`); the same page has all of the URL |
 //!
-//! What stands before the first colon is the kind, so a path with a colon begins with `./` or `/`.
-//! The path after the colon is taken as it is; `lmdb:///data/db` is the same as `lmdb:/data/db`.
+//! The text before the first colon is the kind, so a path with a colon begins with `./` or `/`. The
+//! path after the colon is taken as it is; `lmdb:///data/db` is the same as `lmdb:/data/db`.
 //!
 //! Everything is opened read-only unless [`Opening::write`] asks for more, and nothing is created
 //! unless [`Opening::create`] does. There is no registry: the kinds are those that were compiled
@@ -217,7 +217,7 @@ impl Opening {
     }
 }
 
-/// What stands before the first colon of a name and what stands after it; `None` for a path.
+/// The text before the first colon of a name and the text after it; `None` for a path.
 fn split_scheme(name: &OsStr) -> Option<(String, OsString)> {
     let bytes = name.as_encoded_bytes();
     let at = bytes.iter().position(|byte| matches!(byte, b':' | b'/'))?;
@@ -280,15 +280,15 @@ impl OpenStore {
     }
 
     /// The same store with optimistic transactions ([`OptimisticDatabase`]): several can write at
-    /// the same time, no lock is held before the commit, and each says what it has written
+    /// the same time, no lock is held before the commit, and each shows its writes
     /// ([`KvTransaction::pending`]). Such a transaction can also be begun on a store that was
-    /// opened read-only; then its commit fails. What other programs commit meanwhile is noticed.
+    /// opened read-only; then its commit fails. Commits of other programs meanwhile are noticed.
     ///
     /// A store on a server is returned as it is: all of its transactions are optimistic, and none
     /// can write if the store was opened read-only.
     ///
     /// Open one for each store and keep it: transactions of the same one are checked against each
-    /// other by what they wrote, without reading the store.
+    /// other by their writes, without reading the store.
     ///
     /// ```
     /// use permazen::kv::{KvDatabase, KvRead, KvWrite, TxOptions};
@@ -319,7 +319,8 @@ impl OpenStore {
         self.path.as_deref()
     }
 
-    /// What messages call it: its path, `memory:`, or the URL of its server without the password.
+    /// The name of the store in messages: its path, `memory:`, or the URL of its server without the
+    /// password.
     ///
     /// ```
     /// let store = permazen::open("memory:")?;

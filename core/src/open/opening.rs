@@ -44,8 +44,8 @@ impl Opening {
         self
     }
 
-    /// Whether to create what is missing, and open for writing; off unless set. What is created
-    /// must have a kind: by its URL, or by [`kind`](Self::kind).
+    /// Whether to create a missing store, and open for writing; off unless set. A store that is
+    /// created must have a kind: by its URL, or by [`kind`](Self::kind).
     #[must_use]
     pub fn create(mut self, create: bool) -> Self {
         self.create = create;
@@ -78,8 +78,9 @@ impl Opening {
 
     /// A parameter for stores on PostgreSQL, as in their URLs: how many connections there are
     /// (`connections`), what the server calls this program (`application_name`), files with
-    /// certificates, and all others of the guide's page about servers. What the URL says itself
-    /// counts more, and the environment counts less. Other stores do without.
+    /// certificates, and all others of the guide's page about servers. A parameter in the URL
+    /// itself takes precedence over this, and this takes precedence over the environment. Other
+    /// stores do without.
     ///
     /// ```
     /// use permazen::open::Opening;

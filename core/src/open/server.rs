@@ -31,7 +31,7 @@ fn text(url: &OsStr, kind: StoreKind) -> Result<&str, OpenError> {
     url.to_str().ok_or(OpenError::Url { form, reason: "the URL is not Unicode" })
 }
 
-/// Opens the table that a URL names. What is missing is only created if `opening` says so.
+/// Opens the table that a URL names. A missing table is only created if `opening` says so.
 #[cfg(feature = "postgres")]
 pub(super) fn postgres(
     url: &OsStr,

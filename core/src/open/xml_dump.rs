@@ -39,7 +39,7 @@ pub struct XmlDump {
     read: Stamp,
 }
 
-/// What changes when a file changes.
+/// The attributes of a file that change when the file changes.
 #[derive(Debug, PartialEq, Eq)]
 struct Stamp {
     len: u64,

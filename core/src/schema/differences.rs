@@ -1,4 +1,4 @@
-//! What differs between two schema models, in words: those of Java, as lines, or as one line.
+//! The differences between two schema models, in words: those of Java, as lines, or as one line.
 
 use std::cmp::Ordering;
 use std::fmt;
@@ -32,7 +32,7 @@ impl Differences {
         &self.0
     }
 
-    /// Whether there are none.
+    /// Whether there are no differences.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }

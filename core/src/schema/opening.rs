@@ -190,7 +190,7 @@ impl DatabaseState {
         self
     }
 
-    /// What was decided about encodings that are not registered.
+    /// The decision about encodings that are not registered.
     pub(crate) fn answer_to_unknown(&self) -> UnknownEncodings {
         self.unknown_encodings
     }
@@ -286,8 +286,8 @@ impl DatabaseState {
 /// About the store: [`SchemaError::NotPermazen`], [`SchemaError::UnknownFormatVersion`],
 /// [`SchemaError::Inconsistent`], and [`SchemaError::Invalid`] if an encoding is not registered.
 /// About the schema asked for: [`SchemaError::NotAllowed`], [`SchemaError::Removed`] and
-/// [`SchemaError::StorageIdConflict`]. After an error, roll the transaction back: what was written
-/// is of no use.
+/// [`SchemaError::StorageIdConflict`]. After an error, roll the transaction back: its writes are of
+/// no use.
 pub fn open_schema(
     kv: &mut dyn KvWrite,
     state: &DatabaseState,
@@ -301,14 +301,15 @@ pub fn open_schema(
 pub(crate) enum AsOf {
     /// The store has this version, and the transaction has written nothing.
     Version(u64),
-    /// The same, but the transaction must read what it depends on, so that conflicts are detected.
+    /// The same, but the transaction must read the pairs it depends on, so that conflicts are
+    /// detected.
     CheckedVersion(u64),
     /// Nothing is known.
     Unknown,
 }
 
 /// Does the same as [`open_schema`], but reads nothing if the previous opening has found the tables
-/// of this version of the store. If what the transaction writes is thrown away, unused schemas
+/// of this version of the store. If the writes of the transaction are thrown away, unused schemas
 /// stay, unless the schema itself must be recorded, with which they could conflict.
 pub(crate) fn open_schema_at(
     kv: &mut dyn KvWrite,

@@ -61,8 +61,8 @@ impl RecordedSchemas {
         RecordedSchemas::default().changed_to(tables)
     }
 
-    /// Does the same as [`RecordedSchemas::decode`], but decodes and checks only what differs from
-    /// the tables of `self`.
+    /// Does the same as [`RecordedSchemas::decode`], but decodes and checks only the entries that
+    /// differ from the tables of `self`.
     pub(crate) fn changed_to(
         &self,
         tables: impl Into<Arc<SchemaTables>>,
@@ -251,10 +251,10 @@ impl AskedFor {
 
 /// Tables to which schemas are being added.
 struct Adding<'r> {
-    /// What the tables hold already.
+    /// The schemas that the tables hold already.
     recorded: &'r RecordedSchemas,
     tables: SchemaTables,
-    /// What was added so far.
+    /// The schemas that were added so far.
     schemas: HashSet<SchemaId>,
     storage_ids: HashMap<SchemaId, StorageId>,
     asked_for: AskedFor,

@@ -224,9 +224,9 @@ impl SchemaTables {
 /// A change of a stored entry.
 pub(crate) struct Change<'t> {
     pub(crate) key: Vec<u8>,
-    /// What is stored now.
+    /// The value that is stored now.
     pub(crate) old: Option<&'t [u8]>,
-    /// What should be stored.
+    /// The value that should be stored.
     pub(crate) new: Option<&'t [u8]>,
 }
 

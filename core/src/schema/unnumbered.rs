@@ -1,8 +1,8 @@
 //! Changes of recorded schemas that get no version of the store of their own.
 //!
 //! Transactions that are committed together lead to one version. Only the first one of them has a
-//! version when it begins, and it does not know what the others, perhaps of another `Database` over
-//! the same store, have written.
+//! version when it begins, and it does not know the writes of the others, perhaps of another
+//! `Database` over the same store.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 

@@ -20,8 +20,8 @@ use crate::layout::{SchemaIndex, TABLES_SPAN, schema_table_key, storage_id_table
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct UsableSchemas {
-    /// The schemas that can be used. It is for reading only: what it was decoded from is not what
-    /// is stored.
+    /// The schemas that can be used. They are for reading only: they were decoded from other tables
+    /// than the stored ones.
     pub schemas: Arc<SchemaBundle>,
     /// The recorded schemas that cannot be used, ascending.
     pub unusable: Vec<SchemaIndex>,
@@ -29,7 +29,7 @@ pub struct UsableSchemas {
     pub problems: Vec<SchemaError>,
 }
 
-/// Reads the recorded schemas, and leaves out what is damaged: for tools that look at databases
+/// Reads the recorded schemas, and leaves out the damaged ones: for tools that look at databases
 /// that cannot be opened. A storage ID that is missing in its table is taken from a schema that
 /// asks for it. Values whose encoding is not registered are opaque bytes
 /// ([`UnknownEncodings::Carry`]). Costs one scan of the two tables.
@@ -69,7 +69,7 @@ pub fn read_usable_schemas(
     }
 }
 
-/// The tables without what turned out to be unusable.
+/// The tables without the entries that turned out to be unusable.
 #[derive(Default)]
 struct Usable {
     tables: SchemaTables,

@@ -1,4 +1,4 @@
-//! What all XML documents of this crate share: reading tag by tag, and escaping text.
+//! The code that all XML documents of this crate share: reading tag by tag, and escaping text.
 //!
 //! A DOCTYPE is refused and only the five predefined entities are known, so a document cannot grow
 //! while it is read. Depth, attributes and namespaces are limited, so the cost of an element is

@@ -98,13 +98,12 @@ impl<R: Read> Parser<R> {
         self.tag_at
     }
 
-    /// Reads to the end of the next tag. Ignores what comes before it.
+    /// Reads to the end of the next tag. Ignores the text before it.
     pub(crate) fn next_tag(&mut self) -> Result<Tag> {
         self.advance(None)
     }
 
-    /// Reads to the end of the next tag, which must have no namespace. Ignores what comes before
-    /// it.
+    /// Reads to the end of the next tag, which must have no namespace. Ignores the text before it.
     pub(crate) fn next_own_tag(&mut self) -> Result<Tag> {
         self.next_tag().and_then(own)
     }

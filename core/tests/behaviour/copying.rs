@@ -339,7 +339,7 @@ fn source(tx: &Transaction) -> ObjId {
     id
 }
 
-/// The object is created before it gets its content. What creation listeners write is replaced, and
+/// The object is created before it gets its content. Writes of creation listeners are replaced, and
 /// listeners receive all events in the order in which they happened.
 #[test]
 fn listeners_to_creation_see_defaults_and_do_not_change_what_a_copy_becomes() {

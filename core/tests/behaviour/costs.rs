@@ -475,8 +475,8 @@ fn migrating_costs_what_differs() {
     assert_eq!(told(cost), "1 seek, 14 steps, 3 puts, 6 deletes");
 }
 
-/// Deleting an object costs what is removed and what changes because of it, however many other
-/// objects there are.
+/// Deleting an object costs the removals and the changes that it causes, however many other objects
+/// there are.
 #[test]
 fn deleting_costs_what_goes() {
     let world = World::new();

@@ -174,7 +174,7 @@ const CHAIN: &str = r#"<Schema><ObjectType name="N" storageId="10">
 <SetField name="all" storageId="14"><ReferenceField storageId="15" inverseDelete="NULLIFY" forwardDelete="true"/></SetField>
 </ObjectType></Schema>"#;
 
-/// Records the deletions that listeners are told of.
+/// Records the deletions for which listeners are called.
 fn deletions(tx: &Transaction) -> Log<ObjId> {
     let (told, listener) = Log::pair();
     on_delete(tx, move |tx, id, _| {
@@ -530,7 +530,7 @@ fn a_failing_field_listener_leaves_the_deletion() {
     assert_eq!(tx.get(of_x, "n", Migrate::No).unwrap(), Value::Null);
 }
 
-/// The object exists whenever a listener is told.
+/// The object exists whenever a listener is called.
 #[test]
 fn listeners_are_not_told_of_an_object_that_another_one_has_deleted() {
     let world = World::new();

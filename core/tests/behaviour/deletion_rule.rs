@@ -1,5 +1,5 @@
-//! What goes with a deletion, and what refuses it, does not depend on the IDs of the objects.
-//! Random graphs are compared with a model of the rule, under several IDs each.
+//! Which objects a deletion deletes, and which refuse it, does not depend on the IDs of the
+//! objects. Random graphs are compared with a model of the rule, under several IDs each.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -179,7 +179,7 @@ enum How {
     Together,
 }
 
-/// Fails unless the deletion does what the model says. Returns what it named, if it was refused.
+/// Fails unless the deletion does what the model says. Returns the refusal, if it was refused.
 fn check(
     world: &World,
     (model, roots, outcome): (&Model, &[usize], &Outcome),
@@ -321,7 +321,7 @@ fn model() -> impl Strategy<Value = Model> {
         })
 }
 
-/// A model, what is deleted, and several orders of the objects by their IDs.
+/// A model, the objects to delete, and several orders of the objects by their IDs.
 fn given() -> impl Strategy<Value = (Model, Vec<usize>, Vec<Vec<u8>>)> {
     let orders = prop::collection::vec(prop::collection::vec(any::<u8>(), OBJECTS), ORDERS);
     (model(), prop::collection::vec(0..OBJECTS, 1..4), orders)

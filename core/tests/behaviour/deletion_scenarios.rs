@@ -155,8 +155,8 @@ fn entries_of_maps_count_as_they_were() {
 
 #[test]
 fn what_listeners_to_deletions_change_counts() {
-    // Told of the first object, a listener lets go of what forbids the deletion of the second one,
-    // or holds it.
+    // When it is called for the first object, a listener removes the reference that forbids the
+    // deletion of the second one, or adds such a reference.
     for (holds, left) in [(false, &[2, 3][..]), (true, &[0, 1, 2, 3])] {
         scenario("a listener", left, |tx, [root, one, two, _]| {
             refers(tx, one, "parent", root);
@@ -172,7 +172,7 @@ fn what_listeners_to_deletions_change_counts() {
 
 #[test]
 fn what_forbids_the_deletion_of_the_given_object_may_be_let_go_by_listeners() {
-    // Told of the object itself, or of one that goes with it.
+    // The listener is called for the object itself, or for one that is deleted with it.
     for told in [0, 1] {
         scenario("let go", &[2, 3], |tx, ids| {
             let [root, one, ..] = ids;
@@ -184,7 +184,7 @@ fn what_forbids_the_deletion_of_the_given_object_may_be_let_go_by_listeners() {
             });
         });
     }
-    // A listener deletes what forbids it.
+    // A listener deletes the object that forbids the deletion.
     scenario("deleted", &[1, 2, 3], |tx, [root, ..]| {
         refers(tx, outsider(1), "strict", root);
         on_delete(tx, move |tx, id, _| match id == root {
@@ -212,7 +212,7 @@ fn the_lowest_of_several_values_stays_under_null() {
                 for (key, value) in [root, one, two].into_iter().zip(given) {
                     map.put(&Value::Ref(key), &Value::Int(value)).unwrap();
                 }
-                // What was under null before is replaced.
+                // The value that was under null before is replaced.
                 if let Some(old) = old {
                     map.put(&Value::Null, &Value::Int(old)).unwrap();
                 }

@@ -177,7 +177,7 @@ proptest! {
         let together = after(World::new(), &given, fails_later, |tx, id| tx.delete(id));
         prop_assert_eq!(&together.0, &told.0);
         let healthy = given.stray.is_empty() && given.lost.is_empty();
-        // What is undone repairs entries that were touched, which are not the same.
+        // An undo repairs the entries that were touched, so they are not the same.
         if healthy || (told.0.is_some() && !fails_later) {
             prop_assert_eq!(&together.1, &told.1);
         }
@@ -210,7 +210,7 @@ fn deletions_agree_on_other_stores() {
             let expected = after(World::new(), &given, fails_later, delete);
             let direct = after(empty(lmdb.clone()), &given, fails_later, delete);
             prop_assert_eq!(&direct, &expected);
-            // The other pairs in the file belong to nobody here.
+            // The other pairs in the file belong to no database here.
             let part = Arc::new(Prefixed::new(lmdb.clone(), &[0x0a, 0xff]));
             let prefixed = after(empty(part), &given, fails_later, delete);
             prop_assert_eq!(&prefixed, &expected);
@@ -222,7 +222,7 @@ fn deletions_agree_on_other_stores() {
                 };
                 let tracked = after(World::on(tracking), &given, fails_later, delete);
                 prop_assert_eq!(&tracked.0, &expected.0);
-                // What is undone repairs entries that were touched, which are not the same.
+                // An undo repairs the entries that were touched, so they are not the same.
                 let healthy = given.stray.is_empty() && given.lost.is_empty();
                 if healthy || (expected.0.is_some() && !fails_later) {
                     prop_assert_eq!(&tracked.1, &expected.1);

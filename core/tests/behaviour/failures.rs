@@ -196,7 +196,7 @@ fn after_a_failure_that_kills_the_store_nothing_is_committed() {
     }
 }
 
-/// The objects whose listeners are told are looked up after the change. If that fails, or if a
+/// The objects whose listeners are called are looked up after the change. If that fails, or if a
 /// listener fails, the change stays.
 #[test]
 fn a_change_stays_if_those_to_be_told_cannot_be_found() {

@@ -36,7 +36,7 @@ fn stores() -> (tempfile::TempDir, Vec<Arc<dyn KvDatabase>>) {
     (dir, vec![Arc::new(lmdb), Arc::new(MemoryStore::new()), Arc::new(optimistic)])
 }
 
-/// What is done to an object before it is read.
+/// A step on an object before it is read.
 #[derive(Debug, Clone)]
 enum Step {
     Set(u8, &'static str, i32),

@@ -1,5 +1,5 @@
 //! Listeners that read, change, delete and move the objects of the operation that called them. The
-//! operation does not rely on what it read before the listeners ran, and what is committed passes
+//! operation does not rely on its reads before the listeners ran, and the committed database passes
 //! the checker.
 
 use std::sync::Arc;
@@ -187,7 +187,7 @@ const AFTER_A_MOVE: &[Operation] = &[
     }),
 ];
 
-/// What a listener does about the object it is told of.
+/// The action of a listener on the object for which it is called.
 type Deed = (&'static str, fn(&Transaction, ObjId) -> Result<()>);
 
 const DEEDS: &[Deed] = &[
@@ -357,7 +357,7 @@ fn whatever_listeners_do_in_the_middle_a_snapshot_is_consistent() {
     assert!(failures.is_empty(), "{} failures: {}", failures.len(), failures.join("\n"));
 }
 
-/// What listeners are told about moves to another schema: for each schema, whether it is the
+/// The events that listeners get for moves to another schema: for each schema, whether it is the
 /// transaction's.
 fn on_move(
     tx: &Transaction,

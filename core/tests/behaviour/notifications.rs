@@ -37,7 +37,7 @@ fn bar(n: u8) -> ObjId {
     ObjId::from_bytes([0xc8, 0, 0, 0, 0, 0, 0, n]).unwrap()
 }
 
-/// Records who is told about which object.
+/// Records which listener is called for which object.
 fn watch(tx: &Transaction, field: u32, watch: Watch) -> Log<(ObjId, Vec<ObjId>)> {
     let (told, listener) = Log::pair();
     tx.on_change(

@@ -1,5 +1,5 @@
 //! Closures and iterators of the caller that change what the operation works on. Each operation
-//! works on what existed when it began, or refuses before it has removed anything.
+//! works on the objects that existed when it began, or refuses before it has removed anything.
 
 use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -513,7 +513,7 @@ fn iterators_may_be_changed_under_their_closures() {
 fn iterators_of_ids_are_read_before_anything_else() {
     let world = World::new();
     let tx = holder(&world);
-    // Each iterator deletes what it gives. It is read to its end first.
+    // Each iterator deletes the objects that it gives. It is read to its end first.
     let deleting = |ids: &[u8]| {
         let ids: Vec<ObjId> = ids.iter().map(|n| a(*n)).collect();
         let tx = &tx;
@@ -688,7 +688,7 @@ fn collections_are_extended_by_all_or_nothing() {
         let (queue, open, hours) = (worker.queue()?, worker.open()?, worker.hours()?);
         let more = [(); 3].map(|()| tx.create(Job::default()).unwrap().to_ref());
         let last = more[2];
-        // The iterator deletes what it gave before.
+        // The iterator deletes the object that it gave before.
         let given = |of: &[Ref<Job>]| {
             let of = of.to_vec();
             of.into_iter().inspect(move |job| {

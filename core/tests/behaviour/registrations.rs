@@ -30,7 +30,7 @@ fn only(object_type: u32) -> Watch {
     Watch::filtered(vec![], vec![Some(filter)]).unwrap()
 }
 
-/// Which listeners were told, in this order.
+/// Which listeners were called, in this order.
 #[derive(Clone, Default)]
 struct Names(Log<&'static str>);
 
@@ -151,7 +151,7 @@ fn watch_left(set: &mut ListenerSet, tx: &Transaction, one: ObjId, names: &Names
     set.on_delete(only(IdFilter::of_ids([one])), names.delete("one")).unwrap();
 }
 
-/// Does everything about a type that listeners can be told of.
+/// Does everything about a type for which listeners can be called.
 fn use_all(tx: &Transaction, xml: &str, fields: [&str; 2], ids: [ObjId; 2]) {
     let [one, two] = ids;
     for id in ids {
@@ -206,7 +206,7 @@ fn a_kept_set_follows_its_items_to_other_storage_ids() {
     set(&tx, old_ids[1], "x", int(2));
     assert!(tx.delete(old_ids[1]).unwrap());
     assert_eq!(names.take(), <[&str; 0]>::default());
-    // What was translated before does not count: the set itself is what was registered.
+    // The earlier translation does not count: the set itself was registered.
     let there = tx.listeners();
     tx.rollback().unwrap();
     let fresh = World::new();

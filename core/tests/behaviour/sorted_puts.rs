@@ -1,6 +1,6 @@
 //! Random puts into sets and maps, compared with sets and maps in memory: values that are new,
 //! there already or too long for the store, references that become null beside a null that is
-//! there, and operations that fail after they have put something. What listeners are told is
+//! there, and operations that fail after they have put something. The events that listeners get are
 //! compared too.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -177,7 +177,8 @@ impl Model {
         was_there
     }
 
-    /// Makes a step in the transaction and in the model, and says what listeners will be told.
+    /// Makes a step in the transaction and in the model, and returns the events that listeners will
+    /// get.
     fn step(&mut self, tx: &Transaction, step: &Step, told: &mut Vec<String>) {
         let set = |field: u8| tx.set_view(a(1), SETS[usize::from(field)].0, Migrate::No).unwrap();
         let map = |field: u8| tx.map_view(a(1), MAPS[usize::from(field)].0, Migrate::No).unwrap();
@@ -224,7 +225,7 @@ impl Model {
                 if self.remove(2, &gone, told) {
                     self.add(2, Sorted::Null, told).unwrap();
                 }
-                // What was the value of null, if there was one, is replaced.
+                // The value of null, if there was one, is replaced.
                 if let Some(value) = self.remove_key(2, &gone, told) {
                     self.put(2, Sorted::Null, &value, told).unwrap();
                 }

@@ -55,7 +55,7 @@ fn untracked_reads_do_not_conflict() {
     assert!(lost.is_err_and(|error| error.is_retryable()));
     read_and_lose(&db, |tx| tx.untracked(|tx| tx.get(foo_id(1), "i", Migrate::No).map(drop)))
         .unwrap();
-    // What an operation reads always counts.
+    // The reads of an operation always count.
     let lost =
         read_and_lose(&db, |tx| tx.untracked(|tx| tx.set(foo_id(1), "i", &int(77), Migrate::No)));
     assert!(lost.is_err_and(|error| error.is_retryable()));
@@ -105,8 +105,8 @@ fn an_object_known_from_an_untracked_read_is_looked_up_again() {
     assert!(tx.commit().is_err_and(|error| error.is_retryable()));
 }
 
-/// Where others can be in conflict with what a deletion reads, it reads no objects that lie between
-/// those that refer to the deleted one.
+/// Where other transactions can be in conflict with the reads of a deletion, it reads no objects
+/// that lie between those that refer to the deleted one.
 #[test]
 fn a_deletion_is_not_in_conflict_with_changes_of_other_objects() {
     let stores: [Arc<dyn KvDatabase>; 2] = [
@@ -126,7 +126,7 @@ fn a_deletion_is_not_in_conflict_with_changes_of_other_objects() {
         [2, 4, 6].into_iter().for_each(|n| set(&other, a(n), "n", int(7)));
         other.commit().unwrap();
         tx.commit().unwrap();
-        // What it has read of those that refer to it counts.
+        // Its reads of the objects that refer to it count.
         let tx = begin();
         create(&tx, a(9));
         [1, 3].into_iter().for_each(|n| set(&tx, a(n), "ref", to_a(9)));

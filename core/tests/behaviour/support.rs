@@ -249,7 +249,7 @@ impl<T> Log<T> {
         Ok(())
     }
 
-    /// What was added since the last call.
+    /// The items that were added since the last call.
     pub(crate) fn take(&self) -> Vec<T> {
         std::mem::take(&mut *self.0.lock().unwrap())
     }
@@ -280,7 +280,7 @@ impl<T> Clone for Log<T> {
     }
 }
 
-/// What listeners have been told.
+/// The events that listeners got.
 #[derive(Clone)]
 pub(crate) struct Events(Log<String>);
 
@@ -328,7 +328,7 @@ impl Events {
         Events(told)
     }
 
-    /// What was told since the last call.
+    /// The events since the last call.
     pub(crate) fn take(&self) -> Vec<String> {
         self.0.take()
     }
@@ -379,7 +379,7 @@ pub(crate) fn assert_unknown_field<R: std::fmt::Debug>(result: Result<R>) {
     );
 }
 
-/// Counts the objects of type 10 whose creation is told.
+/// Counts the creations of objects of type 10 for which listeners are called.
 pub(crate) fn count_created(tx: &Transaction) -> Arc<Mutex<u32>> {
     let told = Arc::new(Mutex::new(0));
     let count = Arc::clone(&told);

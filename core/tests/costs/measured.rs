@@ -1,4 +1,4 @@
-//! What is measured, by the name that it has on the page.
+//! The measured operations, by the names that they have on the page.
 
 use permazen::Tx;
 use permazen::model::{Copy, Path};

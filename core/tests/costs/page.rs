@@ -7,7 +7,7 @@ use crate::measured;
 use crate::world::World;
 use permazen::kv::counting::Operations;
 
-/// The rows of the page: what is done, and what it costs.
+/// The rows of the page: the operation, and its cost.
 fn page() -> BTreeMap<String, String> {
     let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/src/costs.md");
     let page = std::fs::read_to_string(page).unwrap();

@@ -113,7 +113,7 @@ fn known_references_are_asked_for_64_at_a_time() {
             tx.get(*person)?.age()?;
             tx.get(*person)?.load()?;
         }
-        // What is known is not asked for again.
+        // Known objects are not requested again.
         tx.prefetch(&wanted)
     };
     assert_eq!(world.read(used), (3, 1));
@@ -173,7 +173,7 @@ fn a_damaged_object_is_no_concern_of_who_asks_for_it_ahead() {
         assert!(singly.contains(&damaged.id().to_string()), "{singly}");
         let all = world.db.read(|tx| tx.load_all::<Person>(&world.people)).unwrap_err();
         assert_eq!(all.to_string(), singly, "{own:?}");
-        // The others can be used, and the damaged one is what is refused.
+        // The others can be used, and only the damaged one is refused.
         let used = |tx: &permazen::Tx| {
             tx.prefetch(&world.people)?;
             assert_eq!(tx.get(good)?.name()?, "p99");
@@ -198,7 +198,7 @@ mod older {
     }
 }
 
-/// What is loaded, or the first error.
+/// The loaded objects, or the first error.
 fn text<T: std::fmt::Debug>(loaded: permazen::Result<Vec<T>>) -> String {
     match loaded {
         Ok(all) => format!("{all:?}"),
@@ -255,7 +255,7 @@ fn whatever_is_loaded_together_is_as_it_is_loaded_alone() {
     world.db.read(compare).unwrap();
     world.db.read(|tx| compare(&*tx.snapshot()?)).unwrap();
     world.db.write(compare).unwrap();
-    // What is not committed yet counts.
+    // Uncommitted changes count.
     world
         .db
         .write(|tx| {
@@ -352,8 +352,7 @@ fn an_index_is_read_in_pages_and_its_objects_64_at_a_time() {
     assert!(inside <= 16 && end == 1, "{inside}");
 }
 
-/// What was asked ahead can fail as well. The transaction then runs again, whichever request it
-/// was.
+/// A request ahead can fail as well. The transaction then runs again, whichever request it was.
 #[test]
 fn an_iteration_that_loses_its_connection_runs_again() {
     let world = World::new(600);

@@ -64,7 +64,7 @@ fn positive(number: &i32) -> Result<(), &'static str> {
     if *number > 0 { Ok(()) } else { Err("is not positive") }
 }
 
-/// What `Moving` was in the version before.
+/// `Moving` in the version before.
 mod before {
     #[derive(permazen::PermazenObject, Debug, Default, Clone)]
     #[permazen(name = "Moving")]
@@ -92,7 +92,7 @@ pub(crate) struct World {
     moving: ObjId,
 }
 
-/// What is measured. What it does before [`World::start`] does not count.
+/// A measured operation. What it does before [`World::start`] does not count.
 pub(crate) type Measure = fn(&World, &Tx);
 
 impl World {
@@ -139,7 +139,7 @@ impl World {
         cost
     }
 
-    /// Forgets what was counted so far.
+    /// Forgets the counts so far.
     pub(crate) fn start(&self) {
         self.counting.take();
     }

@@ -133,7 +133,8 @@ fn child() {
     });
 }
 
-/// Lets the program create people, kills it after so many, and returns the names that it told.
+/// Lets the program create people, kills it after this number of people, and returns the names that
+/// it printed.
 fn killed_after(path: &Path, people: usize) -> Vec<String> {
     let mut command = child::this_program();
     command.args(child::arguments(module_path!(), "child")).arg("--nocapture").env(STORE, path);

@@ -339,7 +339,7 @@ fn a_program_that_only_reads_does_not_decode_the_schemas_again_and_again() {
     }
     let counts = counter.take();
     assert_eq!((counts.reads(), counts.writes()), (0, 0), "{counts:?}");
-    // Whoever writes removes what nobody uses; readers know it then.
+    // A writing transaction removes the schemas that no object uses; readers know it then.
     db.write(|_| Ok(())).unwrap();
     assert_eq!(recorded(), 1);
     let first = bundle();

@@ -181,7 +181,7 @@ fn an_xml_dump_can_be_read_until_it_is_changed() {
     let store = permazen::open(&path).unwrap();
     assert_has_pair(&store);
     assert!(matches!(store.begin(&TxOptions::writing()), Err(KvError::IllegalState(_))));
-    // What is written in a reading transaction is discarded.
+    // Writes of a reading transaction are discarded.
     let mut tx = store.begin(&TxOptions::reading()).unwrap();
     tx.put(&[1], &[3]).unwrap();
     tx.commit().unwrap();
@@ -273,7 +273,8 @@ fn every_kind_of_store_can_be_used_optimistically() {
             tx
         };
         blind().commit().unwrap();
-        // While another one writes, a commit waits as long as the store was told to.
+        // While another transaction writes, a commit waits as long as the setting of the store
+        // says.
         let patient = Opening::new().wait(Duration::ZERO);
         let hasty = patient.write(true).open(&name).unwrap().optimistic();
         if name != "memory:" {
@@ -396,7 +397,7 @@ fn copies_are_as_private_as_their_source() {
     }
 }
 
-/// What was opened read-only can be changed up to the commit.
+/// A store that was opened read-only can be changed up to the commit.
 #[test]
 fn pending_writes_need_no_right_to_write() {
     let dir = TempDir::new().unwrap();

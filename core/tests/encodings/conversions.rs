@@ -42,8 +42,8 @@ fn each_pair(
 
 const NULL: &[u8] = &[0xff];
 
-/// Pairs for which it is not worked out which it is: "some values" is told although it may be all
-/// or none.
+/// Pairs of encodings for which the exact answer is not worked out: the answer is "some values",
+/// although it may be all or none.
 fn is_not_worked_out(from: &dyn Encoding, to: &dyn Encoding) -> bool {
     let is = |names: &[&str]| [from, to].iter().any(|encoding| names.contains(&&*encoding.name()));
     let is_array = [from, to].iter().any(|encoding| {
@@ -296,7 +296,7 @@ fn renamed_constants() {
     let history = [("X", "A"), ("X", "B")];
     assert_eq!(renamed(&["A"], &["X"], &history, "A"), is("X"));
     assert_eq!(renamed(&["B"], &["X"], &history, "B"), is("X"));
-    // Two constants that become one: the second could not be told from the first.
+    // Two constants that become one: the second could not be distinguished from the first.
     assert_eq!(renamed(&["A", "B"], &["X"], &history, "A"), is("X"));
     assert_eq!(renamed(&["A", "B"], &["X"], &history, "B"), None);
     assert_eq!(renamed(&["A", "X"], &["X"], &history, "A"), None);

@@ -181,7 +181,7 @@ fn indexes_sort_as_rust_does() {
     });
 }
 
-/// What Java can store and the type of Rust cannot hold is an error that names the field.
+/// A value that Java can store and the type of Rust cannot hold is an error that names the field.
 #[test]
 fn values_that_do_not_fit_are_refused() {
     in_transaction(|tx| {

@@ -1,4 +1,4 @@
-//! Values that know what was loaded: storing them writes what was changed.
+//! Values that remember the loaded content: storing them writes the changes.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -404,8 +404,8 @@ fn objects_and_bases_of_other_schemas_can_be_stored() {
     theirs.visits.0 += 1;
     newer.write(|tx| theirs.store(tx)).unwrap();
     assert_eq!(newer.read(|tx| tx.get(later)?.schema_id()).unwrap(), newer.schema().schema_id());
-    // The older program can still change what it knows, where the object is. What it cannot read
-    // there stays as it was loaded.
+    // The older program can still change what it knows, where the object is. A field that it cannot
+    // read there stays as it was loaded.
     mine.tags.insert("mine".into());
     mine.visits.0 += 1;
     let stored = db.write(|tx| mine.store(tx)).unwrap();
@@ -436,7 +436,7 @@ fn objects_and_bases_of_other_schemas_can_be_stored() {
     assert_eq!(changed_fields(error), ["age", "email"]);
 }
 
-/// The schema of a base was removed: what was only added since then is known nevertheless.
+/// The schema of a base was removed: a field that was only added since then is known nevertheless.
 #[test]
 fn a_base_of_a_removed_schema_lacks_only_what_was_added() {
     let store = memory();
@@ -479,7 +479,7 @@ fn a_base_of_a_removed_schema_lacks_only_what_was_added() {
     assert!(error.to_string().contains("Person.visits"), "{error}");
 }
 
-/// What was added has the default of the model, whether the schema of the base is recorded or not.
+/// An added field has the default of the model, whether the schema of the base is recorded or not.
 #[test]
 fn a_base_has_the_defaults_of_what_was_added() {
     let store = memory();
@@ -539,7 +539,7 @@ fn a_value_without_changes_moves_nothing() {
     assert_eq!(db.read(|tx| tx.get(person)?.schema_id()).unwrap(), db.schema().schema_id());
 }
 
-/// What is refused changes nothing, and so moves nothing.
+/// A refused change changes nothing, and so moves nothing.
 #[test]
 fn a_conflict_moves_nothing() {
     let store = memory();
@@ -586,7 +586,7 @@ fn own_conversions_run_only_if_their_fields_are_needed() {
     let error = newer.write(|tx| mine.store(tx)).unwrap_err();
     assert!(error.to_string().contains(r#"is now "31 years""#), "{error}");
     assert_eq!(load(&db, person).age, 31);
-    // With a move, what was not changed is what it is now.
+    // With a move, unchanged fields have their present content.
     let mut mine = stored;
     mine.email = Some("ann@example.org".into());
     let stored = newer.write(|tx| mine.store(tx)).unwrap();
@@ -594,7 +594,7 @@ fn own_conversions_run_only_if_their_fields_are_needed() {
     assert_eq!(newer.read(|tx| tx.get(own)?.age()).unwrap(), "31 years");
 }
 
-/// What the object's own schema knows is stored where the object is.
+/// A field that the object's own schema knows is stored where the object is.
 #[test]
 fn an_object_moves_only_if_it_must() {
     let store = memory();
@@ -662,7 +662,7 @@ fn a_change_of_a_field_that_a_newer_program_has_renamed_is_refused() {
             other => panic!("{other:?}"),
         }
         assert_eq!(new.read(|tx| tx.get(renamed)?.load()).unwrap(), kept);
-        // In the same transaction, the refused change leaves nothing behind.
+        // In the same transaction, the refused change leaves no trace.
         old.write(|tx| {
             assert!(form.store(tx).is_err());
             Ok(())
@@ -812,7 +812,7 @@ fn a_stored_value_has_what_hooks_have_written() {
     let mut form = db.write(|tx| form.store(tx)).unwrap();
     assert_eq!(*form, db.read(|tx| tx.get(id)?.load()).unwrap());
     assert_eq!((&*form.email, &form.steps[..], form.tags.len()), ("bob", &[1, 2][..], 1));
-    // Nobody else has changed the object, so there is no conflict.
+    // No other transaction has changed the object, so there is no conflict.
     form.email = "Carl".into();
     form.steps.push(5);
     let form = db.write(|tx| form.store(tx)).unwrap();

@@ -118,7 +118,7 @@ fn asserted(models: &str, file: &Path, accept: &str) -> (bool, String) {
     (output.status.success(), String::from_utf8(output.stdout).unwrap())
 }
 
-/// What is said of models that have not the schema of the file.
+/// The message for models that have not the schema of the file.
 fn complaint(models: &str, file: &str) -> String {
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join(file);
     let before = std::fs::read(&file).ok();

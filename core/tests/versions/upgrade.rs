@@ -135,7 +135,7 @@ fn only<M: Model>(tx: &Tx) -> Obj<'_, M> {
     tx.all::<M>().unwrap().into_iter().next().unwrap().unwrap()
 }
 
-/// What would be lost, by the name of the field.
+/// The losses, by the name of the field.
 fn losses<T: std::fmt::Debug>(result: permazen::Result<T>) -> Vec<(String, String)> {
     match result {
         Err(Error::Refused(refusal)) => {
@@ -183,7 +183,7 @@ fn an_object_stays_where_it_is_rather_than_lose_values() {
         [("text".to_owned(), "\"no number\"".to_owned()), ("lost".to_owned(), "A".to_owned())];
     assert_eq!(losses(db.read(|tx| only::<new::Item>(tx).load())), lost);
     let before = db.read(|tx| only::<new::Item>(tx).schema_id()).unwrap();
-    // Every access that needs the move is refused, and what is refused changes nothing.
+    // Every access that needs the move is refused, and a refused access changes nothing.
     db.write(|tx| {
         let item = only::<new::Item>(tx);
         assert_eq!(losses(item.load()), lost);

@@ -193,7 +193,7 @@ fn a_batch_ends_after_so_many_bytes() {
     assert_eq!(batches, 5);
 }
 
-/// Objects that cannot move stay in their schema, where they go on working.
+/// Objects that cannot move stay in their schema, where they continue to work.
 #[test]
 fn refused_objects_stay_and_the_rest_moves() {
     for (store, _dir) in stores() {
@@ -206,7 +206,7 @@ fn refused_objects_stay_and_the_rest_moves() {
         let report = report.list(2).run().unwrap();
         assert_eq!((report.moved, report.refused, report.end), (20, 3, MigrationEnd::Done));
         assert_eq!(report.refusals.len(), 2);
-        // Each is looked at once.
+        // The run tries each of them once.
         assert_eq!(told.len(), 3);
         assert_eq!(told.into_iter().collect::<BTreeSet<_>>(), unmovable);
         for refusal in &report.refusals {
@@ -340,7 +340,7 @@ fn building_indexes_moves_only_what_they_need() {
     }
 }
 
-/// What an older program creates during the run is moved too, but the run ends.
+/// Objects that an older program creates during the run are moved too, but the run ends.
 #[test]
 fn objects_created_meanwhile_move_too_and_the_run_ends() {
     let store: Arc<dyn KvDatabase> = Arc::new(MemoryStore::new());

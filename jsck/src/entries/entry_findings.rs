@@ -269,7 +269,7 @@ impl IndexRange {
 }
 
 impl Tail {
-    /// Skips what follows the object ID in an entry.
+    /// Skips the bytes after the object ID in an entry.
     fn read(&self, reader: &mut Reader<'_>) -> Result<(), String> {
         match self {
             Tail::Nothing => Ok(()),

@@ -68,7 +68,7 @@ pub(crate) struct Content<'a, 'o> {
     pub(crate) out: &'a mut Output<'o>,
 }
 
-/// What the check has seen of a list before an element.
+/// The state of a list before an element, as the check has seen it.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Elements {
     /// How many good elements there were.

@@ -104,7 +104,7 @@ impl Known {
         bundle: &SchemaBundle,
         id: ObjId,
     ) -> Checked<bool> {
-        // What is stored under another form of the storage ID is no object of the type.
+        // A pair under another form of the storage ID is no object of the type.
         if !id.is_shortest() {
             return Ok(false);
         }

@@ -34,7 +34,7 @@ pub(crate) struct ObjectScan<'a, 'c, 'o> {
     pub(crate) out: &'c mut Output<'o>,
 }
 
-/// What a scan has seen.
+/// The results of a scan.
 #[derive(Debug, Default)]
 pub(crate) struct Seen {
     /// How many valid objects there were.
@@ -309,7 +309,8 @@ impl State<'_> {
     }
 }
 
-/// What has been seen of an object. Buffers are kept from one object to the next.
+/// The state of an object, as far as the scan has seen it. Buffers are kept from one object to the
+/// next.
 struct Object<'a> {
     state: State<'a>,
     meta: MetaReader<'a>,

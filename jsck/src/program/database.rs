@@ -191,8 +191,8 @@ impl Database {
     /// What is wrong with the structure of the store. Empty for stores that cannot check it.
     ///
     /// # Errors
-    /// If the host wants to stop, which it need not wait for: another thread reads the file, and
-    /// goes on until its end.
+    /// If the host wants to stop. The caller need not wait for the reader then: another thread
+    /// reads the file, and continues until its end.
     pub(super) fn verify(&self, host: &dyn Host) -> Result<Vec<String>, Failure> {
         let verified = match &self.store {
             Store::Xml(dump) => dump.store().verify(),
@@ -221,7 +221,7 @@ impl Database {
     }
 
     /// Whether all pairs can perhaps be read although the structure of the store is damaged. A
-    /// damaged page of LMDB is refused, and with it what follows.
+    /// damaged page of LMDB is refused, and with it the pages after it.
     pub(super) fn can_be_read_damaged(&self) -> bool {
         self.kind() != StoreKind::Lmdb
     }
@@ -238,7 +238,7 @@ impl Database {
 
     /// Begins a transaction.
     pub(super) fn begin(&self, write: bool) -> Result<Box<dyn KvTransaction + Send>, Failure> {
-        // What a server only lets one see at first, and takes back at the end, is no finding.
+        // Data that a server shows at first, and takes back at the end, is no finding.
         let reading = TxOptions::reading().with_certainty();
         let options = if write { TxOptions::writing() } else { reading };
         Ok(self.store().begin(&options)?)

@@ -1,4 +1,4 @@
-//! The program that runs a check, and what is checked.
+//! The program that runs a check, and the checked database.
 
 use std::ffi::OsStr;
 use std::io;
@@ -25,7 +25,7 @@ pub trait Host {
     /// What messages on standard error begin with: `jsck`.
     fn name(&self) -> &str;
 
-    /// Whether what is printed is seen on a terminal that shows colours.
+    /// Whether the output is seen on a terminal that shows colours.
     fn shows_colours(&self) -> bool;
 
     /// The encodings that the recorded schemas may use.
@@ -39,7 +39,7 @@ pub trait Host {
         None
     }
 
-    /// What the host sets to end the check with what was found so far; a repair is then not made.
+    /// The host sets this to end the check with the findings so far; a repair is then not made.
     fn stop(&self) -> Arc<AtomicBool>;
 
     /// From now on, [`stop`](Self::stop) is checked every few milliseconds. Before, the check may

@@ -18,7 +18,7 @@ pub(super) struct Json<'t, 'o> {
     terminal: &'t Terminal<'o>,
     scope: RepairScope,
     store_problems: u64,
-    /// What was found so far.
+    /// The findings so far.
     found: Report,
 }
 
@@ -136,7 +136,7 @@ impl Presenter for Json<'_, '_> {
         self.terminal.json(&Line::Again);
     }
 
-    /// The end, with what was found before the check failed.
+    /// The end, with the findings before the check failed.
     fn failed(&mut self) {
         self.end(&self.found, &End::default(), None);
     }

@@ -66,7 +66,7 @@ pub(super) trait Presenter {
     /// Everything said before is void: the database is checked again.
     fn again(&mut self);
 
-    /// The end, if the check failed. People are told why on standard error.
+    /// The end, if the check failed. The reason is printed on standard error.
     fn failed(&mut self) {}
 
     fn summary(&mut self, report: &Report, end: &End<'_>);

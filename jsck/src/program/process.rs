@@ -1,6 +1,6 @@
 //! A process that does nothing but check.
 //!
-//! The first Ctrl-C ends a check with what was found so far. A second one, or one while there is
+//! The first Ctrl-C ends a check with the findings so far. A second one, or one while there is
 //! nothing to sum up, ends the process at once.
 
 use std::fmt::Display;
@@ -28,7 +28,7 @@ pub struct Process {
 }
 
 impl Process {
-    /// Begins to wait for Ctrl-C. `name` is what messages begin with.
+    /// Begins to wait for Ctrl-C. `name` is the beginning of messages.
     ///
     /// # Errors
     /// If something else in this process waits for Ctrl-C already.

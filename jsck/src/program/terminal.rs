@@ -1,6 +1,6 @@
-//! All output of the program goes through this module. It escapes what comes from a database, a
-//! path or an argument, so that this cannot control the terminal. It also remembers what could not
-//! be written.
+//! All output of the program goes through this module. It escapes texts that come from a database,
+//! a path or an argument, so that these cannot control the terminal. It also remembers what could
+//! not be written.
 
 use std::cell::RefCell;
 use std::fmt::{Display, Write as _};

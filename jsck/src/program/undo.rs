@@ -232,7 +232,7 @@ fn read(path: &Path, host: &dyn Host) -> Result<Content, Failure> {
 }
 
 /// Gives the pairs that a repair changed their old values back, if they are as the repair left
-/// them. What does not fit is only undone with `force`.
+/// them. A change that does not fit is only undone with `force`.
 pub(super) fn apply(
     database: &Database,
     path: &Path,

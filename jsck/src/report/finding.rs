@@ -94,7 +94,7 @@ classes! {
     ConflictingStorageId = "conflicting-storage-id",
     /// No object uses this schema.
     ObsoleteSchema = "obsolete-schema",
-    /// An override changes or repeats what is stored.
+    /// An override changes or repeats a recorded entry.
     Override = "override",
     /// A key shorter than an object ID in the range of an object type.
     BadObjectKey = "bad-object-key",

@@ -10,7 +10,7 @@ use permazen::StorageId;
 use permazen::encoding::Encoding;
 use permazen::schema::{ResolvedField, ResolvedType};
 
-/// What is stored under a storage ID.
+/// The kind of data under a storage ID.
 #[derive(Debug)]
 pub(crate) enum Range {
     /// Objects of a type.

@@ -1,5 +1,5 @@
 //! Does the checker find all damage, and nothing else? A healthy database is changed in one place,
-//! in every place in turn. What the checker finds is compared with a simple model.
+//! in every place in turn. The findings of the checker are compared with a simple model.
 //!
 //! `PERMAZEN_MUTANTS=all` tries every mutant. Otherwise `PERMAZEN_MUTANTS` (default 100) of each
 //! kind are tried, spread evenly. A mutant of the larger music database takes much longer, so only

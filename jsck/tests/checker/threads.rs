@@ -19,7 +19,7 @@ const SCHEMA: &str = r#"<Schema><ObjectType name="Person">
   <SimpleField name="name" encoding="urn:fdc:permazen.io:2020:String" indexed="true"/>
 </ObjectType></Schema>"#;
 
-/// More pairs than are checked in one thread regardless of what is asked for.
+/// More pairs than are checked in one thread, whatever number of threads is asked for.
 const OBJECTS: i32 = 9_000;
 
 fn fill(store: Arc<dyn KvDatabase>) {

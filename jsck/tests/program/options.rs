@@ -233,7 +233,7 @@ fn findings_out_of_scope_are_marked() {
     assert!(lines.iter().all(|line| line["in_scope"] != false), "{lines:#?}");
 }
 
-/// The count of what is left alone ignores the limit.
+/// The count of the remaining findings ignores the limit.
 #[test]
 fn a_limited_repair_tells_what_is_left() {
     let (_dir, path) = damaged(&[("01", Some("aa")), ("02", Some("aa")), ("03", Some("aa"))]);

@@ -2,7 +2,7 @@
 //! and the backup are complete, on disk, and under their names.
 //!
 //! A small C library is compiled here. It stands between the program and the C library, and records
-//! what is written and synced.
+//! the writes and syncs.
 #![cfg(target_os = "linux")]
 
 use std::fs;
@@ -33,8 +33,8 @@ fn recorder(dir: &Path) -> Option<PathBuf> {
     }
 }
 
-/// Repairs a database, and checks the order of what is written. `is_store` says whether a path
-/// belongs to the database.
+/// Repairs a database, and checks the order of the writes. `is_store` says whether a path belongs
+/// to the database.
 fn repair(dir: &Path, database: &str, is_store: impl Fn(&str) -> bool) {
     let Some(library) = recorder(dir) else { return };
     let [record, undo, backup] = ["record", "undo", "backup.xml"].map(|name| dir.join(name));

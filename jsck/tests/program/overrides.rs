@@ -5,7 +5,7 @@ use permazen::kv::Hex;
 use crate::support::{damaged, jsck, lines, stdout};
 
 const FORMAT_VERSION: &str = "00005065726d617a656e00";
-/// What the reference database has recorded for storage ID 18.
+/// The schema ID that the reference database has recorded for storage ID 18.
 const AGE: &str = "SimpleField_d005e02d8b94f2956e15f7434919fae4";
 
 /// Damage that repair does not mend by itself, but mends with these options.
@@ -15,7 +15,7 @@ fn mended_with(damage: &[(&str, Option<&str>)], class: &str, options: &[&str]) {
     assert!(found.iter().any(|line| line["class"] == class), "no {class}: {found:#?}");
     let text = stdout(&mut jsck(&["--repair", "--yes", &path]), 1);
     assert!(text.contains("cannot be repaired automatically"), "{text}");
-    // A check with the options shows what would be done, and changes nothing.
+    // A check with the options shows the changes of a repair, and changes nothing.
     let shown = lines(&mut jsck(&[&["--json"], options, &[&path]].concat()), 1);
     let (summary, shown) = shown.split_last().expect("lines");
     assert_eq!(summary["unrepairable"], 0, "{shown:#?}");

@@ -91,8 +91,8 @@ fn a_repair_asks_first() {
     }
 }
 
-/// Others write while the program asks. If the database still needs exactly what was agreed to,
-/// that is done. Otherwise the program shows what it needs now, and asks again.
+/// Others write while the program asks. If the database still needs exactly the changes that were
+/// agreed to, they are made. Otherwise the program shows what it needs now, and asks again.
 #[test]
 fn a_repair_that_asks_does_not_block_writers() {
     let another = ("11416e70001000000000000001", Some(""));
@@ -142,7 +142,8 @@ fn a_repair_that_asks_does_not_block_writers() {
     }
 }
 
-/// A dump is read completely at the beginning. What others write into it after that would be lost.
+/// A dump is read completely at the beginning. Writes of other programs into it after that would be
+/// lost.
 #[test]
 fn a_dump_that_changed_is_not_replaced() {
     let dir = tempfile::TempDir::new().expect("a directory");

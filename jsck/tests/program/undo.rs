@@ -34,7 +34,7 @@ fn set(path: &str, key: &str, value: Option<&str>) {
     kv.commit().expect("commit");
 }
 
-/// Applying the undo file is refused and changes nothing. Returns what is printed, and the error.
+/// Applying the undo file is refused and changes nothing. Returns the output, and the error.
 fn refused(args: &[&str], path: &str) -> (String, String) {
     let before = pairs(path);
     let output = jsck(&[&["--apply-undo"], args, &[path]].concat()).output().expect("run");
@@ -100,7 +100,7 @@ fn pairs_that_changed_since_are_named_and_left() {
         let (_dir, before) = damaged(&[STALE_ENTRY, SPOILED]);
         assert_eq!(pairs(&path), pairs(&before));
     }
-    // What the repair has not touched may change.
+    // Pairs that the repair has not touched may change.
     let (_dir, path, undo) = repaired(&[STALE_ENTRY, SPOILED]);
     set(&path, "00ff01", Some("aa"));
     jsck(&["--apply-undo", &undo, &path]).assert().code(0);

@@ -1,4 +1,4 @@
-//! What is recorded, by name: object types, their fields and indexes, over all schemas.
+//! The recorded schemas, by name: object types, their fields and indexes, over all schemas.
 //!
 //! A type can have another field of the same name in another schema. So a name stands for a field
 //! in each of several schemas.
@@ -14,7 +14,8 @@ use permazen::object::Transaction;
 pub(crate) use entry::kind_of;
 pub use entry::{FieldEntry, IndexEntry, TypeEntry};
 
-/// What is recorded in a database, by name. It is made from the recorded schemas, not from objects.
+/// The recorded types, fields and indexes of a database, by name. It is made from the recorded
+/// schemas, not from objects.
 #[derive(Debug, Clone)]
 pub struct Catalog {
     bundle: Arc<SchemaBundle>,

@@ -7,7 +7,7 @@ use permazen::schema::SchemaIndex;
 
 use crate::rows::Cell;
 
-/// One change, compared with what is committed. It displays as a line:
+/// One change, compared with the committed content. It displays as a line:
 ///
 /// ```text
 /// Person @1000000000000001 created in schema 2
@@ -24,11 +24,11 @@ pub struct ChangeRow {
     /// The object and the name of its type; `None` if the change is about a pair that belongs to no
     /// object.
     pub object: Option<(ObjId, Arc<str>)>,
-    /// What has changed.
+    /// The change.
     pub changed: Changed,
 }
 
-/// What has changed. A value that is not there is [`Cell::Absent`].
+/// The kind of a change. A value that is not there is [`Cell::Absent`].
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub enum Changed {
@@ -53,9 +53,9 @@ pub enum Changed {
     Value {
         /// The name of the field.
         field: Arc<str>,
-        /// What it was.
+        /// The old value.
         old: Cell,
-        /// What it is.
+        /// The new value.
         new: Cell,
     },
     /// An element is new in a set.

@@ -11,8 +11,8 @@ use permazen::schema::ResolvedField;
 use super::row::{ChangeRow, Changed};
 use crate::rows::Cell;
 
-/// What a transaction has changed so far, row by row, in the order of the keys. The rows of an
-/// object follow each other.
+/// The changes of a transaction so far, row by row, in the order of the keys. The rows of an object
+/// follow each other.
 ///
 /// If an object was moved to another schema, a value that is written in the same way there is not
 /// shown.
@@ -178,7 +178,7 @@ fn value(field: Arc<str>, old: Cell, new: Cell, is_same: bool) -> Vec<Changed> {
     vec![Changed::Value { field, old, new }]
 }
 
-/// Takes out what both have. Each has an item once.
+/// Takes out the elements that both have. Each has an item once.
 fn cancel<T>(a: &mut Vec<T>, b: &mut Vec<T>, text: impl Fn(&T) -> String) {
     use std::collections::BTreeSet;
     let texts = |items: &[T]| items.iter().map(&text).collect::<BTreeSet<_>>();

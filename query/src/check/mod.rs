@@ -1,5 +1,5 @@
-//! From what is written to what is meant: names are resolved, and values get their encodings.
-//! Nothing of the data is read.
+//! From the text to its meaning: names are resolved, and values get their encodings. Nothing of the
+//! data is read.
 //!
 //! A name can stand for another field in each schema. So everything that depends on fields is kept
 //! for each version of each type: [`Versions`].

@@ -33,7 +33,7 @@ pub(crate) enum CheckedObjectsKind {
     Type(StorageId),
     /// One object, if it exists.
     Id(ObjId),
-    /// What is reached by steps.
+    /// The objects that are reached by steps.
     Path(Box<CheckedObjects>, Vec<CheckedStep>),
     /// Those that meet a condition.
     Where(Box<CheckedObjects>, CheckedCondition),
@@ -55,7 +55,7 @@ pub(crate) struct CheckedStep {
 /// Which way a step goes.
 #[derive(Debug, Clone)]
 pub(crate) enum Way {
-    /// To what these references lead to. Objects of other types lead nowhere.
+    /// To the objects to which these references lead. Objects of other types lead nowhere.
     Forward(Versions<Access>),
     /// To the objects that refer by fields of these storage IDs.
     Back(Vec<(StorageId, IndexKind)>),

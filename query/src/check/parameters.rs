@@ -1,4 +1,4 @@
-//! What a statement is checked with, besides the catalog.
+//! The inputs of the check of a statement, besides the catalog.
 
 use std::collections::BTreeMap;
 

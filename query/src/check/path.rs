@@ -25,7 +25,7 @@ pub(crate) struct CheckedPath {
     /// The fields to read, one after the other. The values of each but the last are references,
     /// which are followed. Without any, there is something special.
     pub(crate) hops: Vec<Versions<Access>>,
-    /// What is read of the object at the end, if it is no field.
+    /// The part of the object at the end that is read, if it is no field.
     pub(crate) special: Option<Special>,
     /// The kinds of values at the end, the kinds of newer schemas first.
     pub(crate) kinds: Vec<ValueKind>,

@@ -1,4 +1,4 @@
-//! Queries whose names are resolved: objects, their order and what is shown of them.
+//! Queries whose names are resolved: objects, their order and their columns.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -24,7 +24,7 @@ use crate::text::quoted_name;
 pub(crate) struct CheckedQuery {
     /// The objects.
     pub(crate) objects: CheckedObjects,
-    /// By what they are sorted; then by ID.
+    /// The keys by which they are sorted, before the ID.
     pub(crate) order: Vec<CheckedOrder>,
     /// How many at most.
     pub(crate) limit: Option<u64>,
@@ -32,7 +32,7 @@ pub(crate) struct CheckedQuery {
     pub(crate) using: CheckedUsing,
 }
 
-/// By what objects are sorted.
+/// A key by which objects are sorted.
 #[derive(Debug, Clone)]
 pub(crate) struct CheckedOrder {
     /// The value; there is at most one.
@@ -46,7 +46,7 @@ pub(crate) struct CheckedOrder {
 pub(crate) enum CheckedUsing {
     /// The one that the rule chooses.
     Any,
-    /// None.
+    /// No index.
     Scan,
     /// The one of a type with one of these storage IDs, which have the same name.
     Index {
@@ -61,7 +61,7 @@ pub(crate) enum CheckedUsing {
     },
 }
 
-/// What is shown of an object.
+/// A column, which shows a part of an object.
 #[derive(Debug, Clone)]
 pub(crate) struct CheckedColumn {
     /// What it shows.

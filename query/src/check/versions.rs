@@ -53,7 +53,7 @@ impl<T> Versions<T> {
         self.0.is_empty()
     }
 
-    /// Keeps what `keep` returns true for.
+    /// Keeps the values for which `keep` returns true.
     pub(crate) fn retain(&mut self, mut keep: impl FnMut(Version, &T) -> bool) {
         self.0.retain(|(version, item)| keep(*version, item));
     }

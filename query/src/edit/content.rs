@@ -1,4 +1,4 @@
-//! Replacing the whole content of a field. What is there already is left alone.
+//! Replacing the whole content of a field. Content that is there already is left alone.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -38,7 +38,7 @@ fn set(view: &SetView<'_>, elements: &[Vec<u8>]) -> Result<()> {
     Ok(())
 }
 
-/// What both lists have at the beginning and at the end stays.
+/// Elements that both lists have at the beginning and at the end stay.
 fn list(view: &ListView<'_>, elements: &[Vec<u8>]) -> Result<()> {
     let old: Vec<Vec<u8>> =
         view.encoded().iter(|_, element| Ok(element.to_vec())).collect::<Result<_>>()?;

@@ -16,7 +16,7 @@ pub(super) fn delete(tx: &Transaction, found: Vec<ObjId>, limits: &Limits) -> Re
     refused.map_or(Ok(deleted.edited()), |error| Err(error.into()))
 }
 
-/// What the deletion of some objects has done, or would do if nothing forbade it.
+/// The changes that the deletion of some objects has made, or would make if nothing forbade it.
 #[derive(Default)]
 pub(super) struct Deleted {
     /// The objects to delete, ascending and each once.
@@ -68,7 +68,7 @@ impl Deleted {
             DeletionStep::Deleted { id } => {
                 let is_wanted = self.wanted.binary_search(&id).is_ok();
                 self.objects.push((id, if is_wanted { With::Wanted } else { With::Others }));
-                // What became of its references before it went is of no interest.
+                // The fate of its references before it went is of no interest.
                 self.references.remove(&id);
             }
             DeletionStep::Nullified { holder, field, target } => {

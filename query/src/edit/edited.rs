@@ -1,4 +1,4 @@
-//! What a statement has changed.
+//! The changes of a statement.
 
 use std::fmt;
 
@@ -6,7 +6,7 @@ use permazen::ObjId;
 
 use crate::text::json_string;
 
-/// What a statement has changed. It displays as a sentence without a full stop: `2 objects set`.
+/// The changes of a statement. They display as a sentence without a full stop: `2 objects set`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Edited {
@@ -28,7 +28,7 @@ pub struct Edited {
     pub moved: u64,
     /// How many of these have lost something by that, which `lossy` allows.
     pub lossy: u64,
-    /// What the first 1,000 of these have lost, each as a sentence without a full stop.
+    /// The losses of the first 1,000 of these, each as a sentence without a full stop.
     pub losses: Vec<String>,
     /// Whether it was stopped ([`Limits::stop`](crate::Limits::stop)). Nothing was changed then.
     pub stopped: bool,
@@ -38,7 +38,7 @@ pub struct Edited {
 }
 
 impl Edited {
-    /// What was changed as JSON: an object with the fields of this one that are not empty.
+    /// The changes as JSON: an object with the fields of this one that are not empty.
     pub fn json(&self) -> String {
         let mut parts = Vec::new();
         if !self.created.is_empty() {

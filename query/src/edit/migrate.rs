@@ -26,7 +26,7 @@ fn schema<'b>(
 /// How many objects that have lost something are listed.
 const LISTED: usize = 1000;
 
-/// What an object has lost, as a sentence without a full stop.
+/// The losses of an object, as a sentence without a full stop.
 #[doc(hidden)]
 pub fn lost(id: ObjId, losses: &[LostValue]) -> String {
     let losses: Vec<_> = losses.iter().map(ToString::to_string).collect();

@@ -39,7 +39,7 @@ impl NewIds {
         self.drawn.get(..self.used).unwrap_or_default()
     }
 
-    /// Takes back what was used since there were `used` IDs in use.
+    /// Takes back the IDs that were used since there were `used` IDs in use.
     pub(super) fn take_back(&mut self, used: usize) {
         self.used = used;
     }

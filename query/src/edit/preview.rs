@@ -95,7 +95,7 @@ pub fn preview(
     }
 }
 
-/// Runs `body`, and undoes what it has done.
+/// Runs `body`, and undoes its changes.
 fn undone(tx: &Transaction, body: impl FnOnce(&Transaction) -> Result<Preview>) -> Result<Preview> {
     let mut made = None;
     let undone = tx.atomic(|tx| -> Result<()> {
@@ -109,7 +109,7 @@ fn undone(tx: &Transaction, body: impl FnOnce(&Transaction) -> Result<Preview>) 
     }
 }
 
-/// Deletes objects, and says what that has done, or would do if nothing forbade it.
+/// Deletes objects, and returns the changes of that, or those it would make if nothing forbade it.
 fn of_deletion(tx: &Transaction, found: Vec<ObjId>, limits: &Limits) -> Result<Preview> {
     let (deleted, _) = delete_all(tx, found, limits)?;
     let mut preview = Preview::default();

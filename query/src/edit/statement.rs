@@ -73,7 +73,7 @@ pub fn edit(
             found.push(id);
             ControlFlow::Continue(())
         })?;
-        // What was found before a stop is not all.
+        // The objects that were found before a stop are not all.
         go_on(limits)?;
         let mut edited = match &checked.kind {
             CheckedKind::Set(change) => set::set(tx, change, &found, limits),

@@ -24,7 +24,7 @@ impl<'s> Cursor<'s> {
         Cursor::at_start_of(source)
     }
 
-    /// At the beginning of a text of any length. What is parsed of it is not longer than a
+    /// At the beginning of a text of any length. The text that is parsed of it is not longer than a
     /// statement.
     pub(super) fn at_start_of(source: &'s str) -> Result<Self> {
         let mut lexer = Lexer::new(source);

@@ -64,7 +64,7 @@ pub fn parse_script(source: &str) -> Result<Vec<Statement>> {
 }
 
 /// The first of the statements that `source` consists of, and where it ends: at the `;` after it,
-/// or at the end of the text. What comes after it is not read, and may be no statement.
+/// or at the end of the text. The text after it is not read, and may be no statement.
 ///
 /// ```
 /// let source = "find Person; not a statement";

@@ -112,7 +112,7 @@ fn query_parts(plan: &QueryPlan, columns: Option<&[&CheckedPath]>) -> Vec<Node> 
     // Objects are read in the order of the source, or after their IDs are sorted.
     let as_given =
         by_index || comes_by_id(&plan.source) || keys.is_some() && !repeats(&plan.source);
-    // A scan keeps what is shown of small objects.
+    // A scan keeps the shown values of small objects.
     let keeps = keys.is_some() && matches!(plan.source, Source::Type(_)) && plan.limit.is_none();
     let keys_only = keys.is_some() && !keeps;
     let by = keys.into_iter().flatten().map(|by| &by.path);

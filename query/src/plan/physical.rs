@@ -231,7 +231,7 @@ pub(crate) enum SetPlan {
     Id(ObjId),
     /// Objects that are found by conditions.
     Query(Box<QueryPlan>),
-    /// What is reached by steps.
+    /// The objects that are reached by steps.
     Steps(Box<SetPlan>, Vec<CheckedStep>),
     /// Sets combined from the left to the right.
     Combined(Box<SetPlan>, Vec<(SetOperator, SetPlan)>),

@@ -31,7 +31,7 @@ pub enum Cell {
     /// There is no value: the object's type has nothing of that name, or a reference on the way
     /// leads to no object.
     Absent,
-    /// What is stored is no value.
+    /// The stored bytes are no value.
     Damaged {
         /// The stored bytes.
         bytes: Vec<u8>,

@@ -1,7 +1,7 @@
 //! What a reading statement finds: rows, objects and their values.
 //!
-//! A statement gives what it finds to a [`Rows`] while it reads, so nothing is collected. The
-//! values in a row are [`Cell`]s.
+//! A statement gives its results to a [`Rows`] while it reads, so nothing is collected. The values
+//! in a row are [`Cell`]s.
 
 mod cell;
 mod row;

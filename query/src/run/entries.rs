@@ -42,7 +42,7 @@ impl<'e> Entry<'e> {
         self.ends.last().and_then(|end| self.key.get(..*end)).unwrap_or(self.key)
     }
 
-    /// What follows the object ID.
+    /// The bytes after the object ID.
     pub(crate) fn suffix(&self) -> &'e [u8] {
         self.key.get(self.before_id().len() + ObjId::LEN..).unwrap_or_default()
     }

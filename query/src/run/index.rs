@@ -25,7 +25,7 @@ struct IndexRows<'r> {
     cutter: Cutter<'r>,
     /// The columns whose bounds the span does not express.
     checked: Vec<(usize, &'r Matcher)>,
-    /// The encoding of what follows the object ID, if all entries have the same.
+    /// The encoding of the bytes after the object ID, if all entries have the same.
     suffix: Option<Arc<dyn Encoding>>,
     row: Row,
 }
@@ -70,7 +70,7 @@ impl Query<'_> {
     }
 }
 
-/// The indexed values, the object ID, and what follows it.
+/// The indexed values, the object ID, and the bytes after it.
 fn columns(index: &CheckedIndex) -> Vec<Column> {
     let values = index.values.iter().map(|(field, encoding)| {
         // A sub-field has a dot in its name.

@@ -1,6 +1,6 @@
 //! Running statements that read.
 //!
-//! A statement reads the pairs of its transaction as its plan says, and gives what it finds to a
+//! A statement reads the pairs of its transaction as its plan says, and gives its results to a
 //! [`Rows`](crate::Rows) at once. The pairs of an object are read where they lie, and a value is
 //! decoded only to be shown.
 
@@ -36,7 +36,7 @@ use fail::Fail;
 use query::{Needs, Query};
 use reader::Reader;
 
-/// What came of a statement.
+/// The result of a statement.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Ran {
@@ -44,8 +44,8 @@ pub struct Ran {
     pub rows: u64,
     /// How many damaged values, objects and index entries were met.
     pub damaged: u64,
-    /// Whether it was stopped: [`Limits::stop`] was set. What it has given so far is right, but not
-    /// all. It is not set if [`Rows`] wanted no more.
+    /// Whether it was stopped: [`Limits::stop`] was set. Its results so far are right, but not
+    /// complete. It is not set if [`Rows`] wanted no more.
     pub stopped: bool,
     /// If all objects of a type were read for lack of an index: why, as a sentence without a full
     /// stop. That is so for each set of which the objects of the statement consist.
@@ -53,7 +53,7 @@ pub struct Ran {
 }
 
 /// Runs a statement that reads, and gives what it finds to `rows`. An explanation gives the lines
-/// of its plan; what is explained is not run.
+/// of its plan; the explained statement is not run.
 ///
 /// # Errors
 /// [`QueryError::Object`] if the store fails, [`QueryError::Temporary`] if a temporary file is

@@ -53,10 +53,10 @@ pub(crate) fn record(
     Ok(())
 }
 
-/// What is kept of an object whose schema is not known.
+/// The bytes that are kept of an object whose schema is not known.
 pub(crate) const DAMAGED_OBJECT: &[u8] = &[0];
 
-/// Ends a record with what is known of its object, if that is at most `most` bytes.
+/// Ends a record with the known content of its object, if that is at most `most` bytes.
 pub(crate) fn pack(subject: &Subject<'_>, most: usize, out: &mut Vec<u8>) {
     let start = out.len();
     if subject.known_version() == Some(Lookup::Damaged) {
@@ -65,14 +65,14 @@ pub(crate) fn pack(subject: &Subject<'_>, most: usize, out: &mut Vec<u8>) {
         subject.pack(most, out);
     }
     let length = u32::try_from(out.len() - start).unwrap_or_else(|_| {
-        // What is known of so large an object is read again.
+        // The known content of so large an object is read again.
         out.truncate(start);
         0
     });
     out.extend(length.to_le_bytes());
 }
 
-/// The object of a record that was packed, and what is known of it.
+/// The object of a record that was packed, and its known content.
 pub(crate) fn unpack(record: &[u8]) -> Option<(ObjId, &[u8])> {
     let (rest, length) = record.split_last_chunk()?;
     let start = rest.len().checked_sub(u32::from_le_bytes(*length) as usize)?;

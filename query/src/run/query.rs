@@ -44,10 +44,10 @@ impl Needs<'_> {
     }
 }
 
-/// What is called with each object.
+/// The function that is called with each object.
 type Each<'e> = dyn FnMut(&Subject<'_>) -> Result<Flow> + 'e;
 
-/// How what is needed of an object is read.
+/// How the needed parts of an object are read.
 struct Loader<'l> {
     reads: Reads,
     wanted: WantedFields,
@@ -80,8 +80,8 @@ impl<'l> Loader<'l> {
         self
     }
 
-    /// Reads what is needed of an object if that is better done at once, and gives it to `each` if
-    /// it meets the filter.
+    /// Reads the needed parts of an object if that is better done at once, and gives it to `each`
+    /// if it meets the filter.
     fn give(
         &mut self,
         reader: &Reader<'_>,
@@ -157,8 +157,8 @@ impl<'r> Query<'r> {
         each: &mut Each<'_>,
     ) -> Result<Flow> {
         let mut at_first = Needs { paths: keys.iter().map(|key| &key.path).collect(), whole: None };
-        // A scan reads all pairs. What is needed of a small object is kept, so that it is not read
-        // again.
+        // A scan reads all pairs. The needed parts of a small object are kept, so that they are not
+        // read again.
         let keeps = matches!(plan.source, Source::Type(_)) && plan.limit.is_none();
         if keeps {
             at_first.paths.extend(&needs.paths);

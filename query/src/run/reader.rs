@@ -24,7 +24,7 @@ pub(crate) struct Reader<'k> {
     damaged: Cell<u64>,
 }
 
-/// What is stored under the ID of an object.
+/// The result of looking up the ID of an object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Lookup {
     /// There is no such object.

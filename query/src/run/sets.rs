@@ -133,7 +133,7 @@ impl<'r> Sets<'r> {
         })
     }
 
-    /// What is reached from objects by a step.
+    /// The objects that a step reaches from objects.
     fn step<'s>(&'s self, from: Ids<'s>, step: &'s CheckedStep) -> Result<Ids<'s>> {
         let reader = self.reader;
         let is_wanted = |id: ObjId| step.types.binary_search(&id.storage_id()).is_ok();

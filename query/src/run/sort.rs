@@ -28,7 +28,7 @@ impl Records {
     fn has_room(&self, record: &[u8], most: usize) -> bool {
         let bytes = grown(self.bytes.len() + record.len(), self.bytes.capacity());
         let at = grown(self.at.len() + 1, self.at.capacity());
-        // What is there already is used again and again.
+        // Memory that was allocated already is used again and again.
         (bytes, at) == (self.bytes.capacity(), self.at.capacity())
             || bytes + at * size_of::<(usize, usize)>() <= most
     }

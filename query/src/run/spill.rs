@@ -11,7 +11,7 @@ use crate::limits::Limits;
 
 /// How many bytes are written at once, and read at once of each run; fewer are read of many runs.
 const AT_ONCE: usize = 64 << 10;
-/// So many bytes are read at once of each run at least.
+/// At least this number of bytes is read at once of each run.
 const LEAST_AT_ONCE: usize = 4 << 10;
 
 /// Sorted runs in a file. A record is its length in four bytes, and its bytes.
@@ -88,7 +88,7 @@ pub(crate) struct Merge {
 }
 
 struct Run {
-    /// What of the file was not read yet.
+    /// The start of the part of the file that was not read yet.
     next: u64,
     end: u64,
     /// How many bytes are read at once.

@@ -30,17 +30,17 @@ impl From<ControlFlow<()>> for Flow {
     }
 }
 
-/// What is called with the key, or a part of it, and the value of each pair.
+/// The function that is called with the key, or a part of it, and the value of each pair.
 pub(crate) type EachPair<'p> = dyn FnMut(&[u8], &[u8]) -> Result<Flow> + 'p;
 
-/// One object. What is not known of it yet is read when it is asked for.
+/// One object. Content that is not known yet is read when it is asked for.
 pub(crate) struct Subject<'a> {
     pub(crate) id: ObjId,
     found: Cell<Option<Lookup>>,
     known: Known<'a>,
 }
 
-/// What is known of an object.
+/// The known content of an object.
 #[derive(Clone, Copy)]
 enum Known<'a> {
     /// Nothing.
@@ -128,7 +128,7 @@ impl Pairs {
         Some(())
     }
 
-    /// The pairs of a field: what follows it in the key, and the value.
+    /// The pairs of a field: the rest of the key after it, and the value.
     fn of(&self, field: StorageId) -> impl Iterator<Item = (&[u8], &[u8])> {
         let bytes = |range: &Range<usize>| self.bytes.get(range.clone()).unwrap_or_default();
         let start = self.pairs.partition_point(|pair| pair.field < field);
@@ -160,8 +160,8 @@ impl<'a> Subject<'a> {
         Subject { id, found: Cell::new(None), known: Known::Columns(fields, values) }
     }
 
-    /// Appends what is known of the object, if all pairs of the fields that are asked for are known
-    /// and that is little.
+    /// Appends the known content of the object, if all pairs of the fields that are asked for are
+    /// known and that is little.
     pub(crate) fn pack(&self, most: usize, out: &mut Vec<u8>) {
         let start = out.len();
         if let (Known::Pairs(pairs), Some(Lookup::Of((_, schema)))) = (self.known, self.found.get())
@@ -173,7 +173,7 @@ impl<'a> Subject<'a> {
         }
     }
 
-    /// What was packed of an object; `None` if nothing was.
+    /// The packed content of an object; `None` if nothing was packed.
     pub(crate) fn unpack(id: ObjId, packed: &[u8], pairs: &'a mut Pairs) -> Option<Self> {
         let (packed, schema) = packed.split_last_chunk()?;
         let schema = SchemaIndex::new(u32::from_le_bytes(*schema))?;
@@ -230,8 +230,8 @@ impl<'a> Subject<'a> {
         Ok(read(reader.kv.get(&key)?.as_deref()))
     }
 
-    /// The pairs of a collection: what follows the field in the key, and the value. Cost: one seek
-    /// and a step for each pair, unless they are known.
+    /// The pairs of a collection: the rest of the key after the field, and the value. Cost: one
+    /// seek and a step for each pair, unless they are known.
     pub(crate) fn each_pair(
         &self,
         reader: &Reader<'_>,

@@ -13,7 +13,7 @@ use super::subject::{Flow, Subject};
 use crate::check::{Access, CheckedPath, Read};
 use crate::syntax::Special;
 
-/// What is stored where a value should be.
+/// The bytes that are stored where a value should be.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Got<'b> {
     /// An encoded value. Whether it can be decoded is not known.
@@ -22,7 +22,7 @@ pub(crate) enum Got<'b> {
     Damaged(&'b [u8], &'static str),
 }
 
-/// What is called with the last object of a path, and how its field is read.
+/// The function that is called with the last object of a path, and how its field is read.
 type Leaf<'l> = dyn FnMut(&Subject<'_>, Option<&Access>) -> Result<Flow> + 'l;
 
 /// Follows a path to the objects at its end. Objects that do not exist or are damaged are left out.
@@ -195,7 +195,7 @@ pub(crate) fn field_values(
     }
 }
 
-/// The element of a list, from what follows the field in its key, and the value of the pair.
+/// The element of a list, from the rest of the key after its field, and the value of the pair.
 pub(crate) fn list_element<'b>(position: &[u8], element: &'b [u8]) -> Got<'b> {
     match layout::parse_list_position(position) {
         Ok(_) => Got::Value(element),

@@ -10,11 +10,11 @@ use super::Span;
 pub struct Literal {
     /// Where it stands.
     pub span: Span,
-    /// What is written.
+    /// The written value.
     pub kind: LiteralKind,
 }
 
-/// What is written for a value.
+/// The forms in which a value is written.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum LiteralKind {
     /// `null`

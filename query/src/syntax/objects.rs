@@ -22,7 +22,7 @@ pub enum ObjectsKind {
     Id(ObjId),
     /// The object with the ID that the parameter holds.
     Parameter(String),
-    /// What is reached from other objects by these steps, at least one.
+    /// The objects that are reached from other objects by these steps, at least one.
     Path(Box<Objects>, Vec<Step>),
     /// The objects of another set that meet a condition.
     Where(Box<Objects>, Box<Condition>),
@@ -68,8 +68,8 @@ pub struct Step {
 /// The direction of a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Direction {
-    /// `->`: to what is referred to.
+    /// `->`: to the objects that are referred to.
     Forward,
-    /// `<-`: to what refers.
+    /// `<-`: to the objects that refer.
     Back,
 }

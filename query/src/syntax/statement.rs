@@ -41,7 +41,7 @@ pub enum StatementKind {
 pub struct Query {
     /// The objects.
     pub objects: Objects,
-    /// By what they are sorted; by ID if this is empty.
+    /// The keys by which they are sorted; by ID if this is empty.
     pub order: Vec<Order>,
     /// How many at most.
     pub limit: Option<Limit>,
@@ -49,7 +49,7 @@ pub struct Query {
     pub using: Option<Using>,
 }
 
-/// By what objects are sorted.
+/// A key by which objects are sorted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Order {
     /// The value.
@@ -61,7 +61,7 @@ pub struct Order {
 /// Which index must be used.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Using {
-    /// None.
+    /// No index.
     None(Span),
     /// This one: the names between the dots, with the type first unless it is only `#` and a
     /// storage ID.
@@ -73,7 +73,7 @@ pub enum Using {
 pub struct Find {
     /// Which ones.
     pub query: Query,
-    /// What is shown of each; if this is empty, all fields.
+    /// The columns that are shown of each; if this is empty, all fields.
     pub columns: Vec<Path>,
 }
 
@@ -183,7 +183,7 @@ pub struct Explain {
 /// How many at most.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Limit {
-    /// So many.
+    /// This number.
     Count(u64),
     /// As many as a parameter says, [`LiteralKind::Parameter`](super::LiteralKind::Parameter).
     Parameter(Literal),

@@ -1,4 +1,4 @@
-//! Values from what was typed.
+//! Values from typed text.
 
 use std::sync::LazyLock;
 

@@ -15,9 +15,9 @@ pub enum Mismatch {
     WrongType {
         /// The name of the encoding.
         encoding: String,
-        /// What was written: `a number`.
+        /// The literal that was written: `a number`.
         found: &'static str,
-        /// What could be written: `a text in quotes`.
+        /// The literals that could be written: `a text in quotes`.
         expected: &'static str,
     },
     /// It is a number that the type cannot hold.
@@ -39,7 +39,7 @@ pub enum Mismatch {
     /// It is not among the constants of an enum.
     #[error("{} is not one of the constants {}", shown(word), constants.iter().map(|c| quoted_name(c)).collect::<Vec<_>>().join(", "))]
     NoSuchConstant {
-        /// What was written.
+        /// The written word.
         word: String,
         /// The constants there are.
         constants: Vec<String>,

@@ -85,7 +85,7 @@ fn lossless(text: &JavaString) -> String {
     out
 }
 
-/// Appends a text. What looks like an escaped unit is made to look otherwise.
+/// Appends a text. A part that looks like an escaped unit is made to look otherwise.
 fn push_text(text: &str, out: &mut String) {
     let mut rest = text;
     while let Some((before, after)) = rest.split_once('\\') {

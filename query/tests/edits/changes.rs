@@ -80,7 +80,7 @@ fn each_kind_of_change() {
     assert_eq!(json[8]["by"], 2);
     assert_eq!((&json[9]["change"], &json[9]["schema"]), (&"deleted".into(), &2.into()));
 
-    // What is changed back does not count.
+    // A field that is changed back does not count.
     on.run(&format!(
         r#"set @{ann} to visits -= 2, tags = {{"x"}}, friends = [], scores = {{"a": 1, "b": 2}}"#
     ));

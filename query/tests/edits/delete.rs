@@ -27,7 +27,7 @@ fn references_become_null_or_go_and_objects_go_with_others() {
     assert_eq!([on.get(bob, "boss"), on.get(bob, "friends")], ["null", "[]"]);
     assert_eq!(on.get(cid, "friends"), format!("[@{bob}]"));
     on.assert_clean();
-    // All at once: what goes too does not count as an object that has lost a reference.
+    // All at once: an object that is also deleted does not count as one that has lost a reference.
     let edited = on.run("delete all Person");
     assert_eq!(edited.json(), r#"{"deleted":2,"deletedWith":1}"#);
     on.assert_clean();

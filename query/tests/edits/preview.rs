@@ -68,7 +68,7 @@ fn what_refuses() {
     let [first, last] = if ann < bob { [ann, bob] } else { [bob, ann] };
     let all = format!("\nwould otherwise delete 2 objects\n  Person @{first}\n  Person @{last}");
     assert!(text.ends_with(&all), "{text}");
-    // What also goes does not refuse.
+    // An object that is also deleted does not refuse.
     let found = of(&on, "delete all (Person union Pet)");
     assert_eq!((found.refused.count, found.deleted.count), (0, 1502));
     assert_eq!(found.deleted.first.len(), 1000);

@@ -1,4 +1,4 @@
-//! What is refused leaves the transaction as it was.
+//! A refused statement leaves the transaction as it was.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -116,7 +116,7 @@ fn a_store_that_fails_at_each_operation() {
             on.assert_clean();
             break;
         }
-        // What comes after is as if nothing had happened, unless the undo has failed too.
+        // Later statements work as if nothing had happened, unless the undo has failed too.
         drop(on);
         let on = world.begin();
         on.assert_clean();

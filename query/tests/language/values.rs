@@ -233,7 +233,7 @@ fn no_control_or_format_character_is_shown_in_any_form() {
             assert!(!form.contains(is_hidden), "{form:?}");
         }
         assert_eq!(raw(&value, &*string), text);
-        // What was escaped reads back.
+        // An escaped text reads back.
         assert_eq!(parse_objects(&quoted_name(&text)).unwrap().to_string(), quoted_name(&text));
         let again = parse_literal(&quoted(&text.as_str().into())).unwrap();
         assert_eq!(again.kind, LiteralKind::Text(text.as_str().into()));

@@ -24,7 +24,7 @@ pub(crate) struct Fixture {
     pub(crate) db: Database,
 }
 
-/// What a statement has given.
+/// The output of a statement.
 #[derive(Debug, Default)]
 pub(crate) struct Answer {
     pub(crate) columns: Vec<Column>,

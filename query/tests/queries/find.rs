@@ -56,7 +56,7 @@ fn conditions() {
         ("scores[\"q\"] > 2", ""),
         ("friends[1] = @0100000000000003", "11"),
         ("friends[7] is not null", ""),
-        // A reference that leads to nothing has no value behind it, but is a value.
+        // A reference that leads to nothing leads to no value, but is a value.
         ("boss = @0100000000000099", "12"),
         ("boss.name = \"Ann\"", "02 13"),
         ("boss.name != \"Ann\"", "03 11"),
@@ -109,7 +109,7 @@ fn paths_and_sets() {
     }
 }
 
-/// Null is the greatest, what is absent is greater, and equals are in the order of their IDs both
+/// Null is the greatest, an absent value is greater, and equals are in the order of their IDs both
 /// ways.
 #[test]
 fn order_and_limit() {

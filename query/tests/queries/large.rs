@@ -41,7 +41,7 @@ fn many_objects_with_equal_values() {
     assert!(some.operations.steps < 2 * 10_000, "{:?}", some.operations);
 }
 
-/// What is not wanted of a large object is passed over by a seek.
+/// Unwanted parts of a large object are passed over by a seek.
 #[test]
 fn large_collections_are_passed_over() {
     let fixture = Fixture::new();

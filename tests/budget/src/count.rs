@@ -12,7 +12,7 @@ const ALL: &str = "all";
 
 static ALLOCATIONS: AtomicU64 = AtomicU64::new(0);
 
-/// The allocator of the system, which counts what it is asked for. A `realloc` counts as well.
+/// The allocator of the system, which counts the requests to it. A `realloc` counts as well.
 pub(crate) struct Counting;
 
 // SAFETY: everything is done by the allocator of the system.
@@ -64,7 +64,7 @@ fn body_that_is_counted(body: &mut dyn FnMut()) {
 }
 
 /// The functions of the C library that give and take memory. How many instructions they need
-/// depends on what is free, which differs between runs, because what is kept in hash maps is freed
+/// depends on the free memory, which differs between runs, because the memory of hash maps is freed
 /// in another order each time. So theirs do not count; how often they are called does.
 const ALLOCATOR: [&str; 5] = ["malloc", "calloc", "realloc", "free", "posix_memalign"];
 

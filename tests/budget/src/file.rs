@@ -1,4 +1,4 @@
-//! The file with what was counted, and the comparison with it.
+//! The file with the counts, and the comparison with it.
 
 use std::fmt::Write as _;
 use std::process::Command;
@@ -52,7 +52,7 @@ fn read(text: &str) -> Vec<Counted> {
     counted.collect()
 }
 
-/// Writes the file, and prints what has changed.
+/// Writes the file, and prints the changes.
 pub(crate) fn write(counted: &[Counted]) {
     let old = fs::read_to_string(PATH).unwrap_or_default();
     let new = written(counted);

@@ -84,7 +84,7 @@ pub(crate) fn run() {
     work.by_hand(&path("by-hand"));
 }
 
-/// What was read is used, so that the compiler cannot leave it out.
+/// The values that were read are used, so that the compiler cannot leave the read out.
 fn use_it<T>(read: &permazen::Result<T>) {
     black_box(read.as_ref().unwrap());
 }

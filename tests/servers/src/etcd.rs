@@ -329,7 +329,7 @@ impl Etcd {
         self.ask_for(0, "POST", "/v3/kv/deleterange", all).expect("it removes them");
     }
 
-    /// Copies what the only member has. It is ended meanwhile.
+    /// Copies the data of the only member. It is ended meanwhile.
     ///
     /// # Panics
     /// If that fails.
@@ -337,7 +337,7 @@ impl Etcd {
         self.replace("m0", "backup");
     }
 
-    /// Puts back what was copied. The member is ended meanwhile.
+    /// Puts the copied data back. The member is ended meanwhile.
     ///
     /// # Panics
     /// If that fails.

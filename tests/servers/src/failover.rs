@@ -10,7 +10,7 @@ use crate::postgres::Postgres;
 /// How a server ends at once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum End {
-    /// As `pg_ctl stop -m immediate` does it: each process of the server is told to end.
+    /// As `pg_ctl stop -m immediate` does it: each process of the server gets the signal to end.
     Immediate,
     /// `kill -9` of all its processes, as when the machine fails.
     Killed,

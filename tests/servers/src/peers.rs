@@ -69,12 +69,12 @@ impl Lines {
         self.ports[member]
     }
 
-    /// What goes to a member and comes from it gets lost. Neither end gets an error.
+    /// Messages to a member and from it get lost. Neither end gets an error.
     pub(crate) fn cut(&self, member: usize, name: String) {
         lock(&self.plan).cut = Some((member, name));
     }
 
-    /// What goes to each member arrives again. Connections on which something was lost are closed.
+    /// Messages to each member arrive again. Connections on which something was lost are closed.
     pub(crate) fn join(&self) {
         let mut plan = lock(&self.plan);
         for line in plan.lines.iter().filter(|line| plan.cuts(line)) {
@@ -90,7 +90,7 @@ impl Line {
     }
 }
 
-/// Carries what comes on a connection to a member, and back.
+/// Carries the bytes of a connection to a member, and back.
 fn carry(client: TcpStream, to: usize, member: u16, plan: &Mutex<Plan>) -> io::Result<()> {
     let head = head(&client)?;
     let mut fields = std::str::from_utf8(&head).unwrap_or_default().lines();
@@ -128,7 +128,7 @@ fn head(mut client: &TcpStream) -> io::Result<Vec<u8>> {
     Ok(head)
 }
 
-/// Carries one way until the connection ends. What comes while it is cut is lost.
+/// Carries one way until the connection ends. Bytes that come while it is cut are lost.
 fn copy(
     mut from: &TcpStream,
     mut to: &TcpStream,

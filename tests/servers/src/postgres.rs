@@ -43,7 +43,7 @@ impl Postgres {
         static SHARED: OnceLock<Option<Postgres>> = OnceLock::new();
         let start = || match std::env::var("PERMAZEN_TEST_POSTGRES") {
             Ok(url) => Some(Postgres::of_url(url)),
-            // What is lost when the machine ends does not matter.
+            // Data that is lost when the machine ends does not matter.
             Err(_) => Postgres::start(&["fsync=off"]),
         };
         SHARED.get_or_init(start).as_ref()

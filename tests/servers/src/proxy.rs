@@ -105,7 +105,7 @@ impl Proxy {
             faults.into_iter().collect();
     }
 
-    /// Whether all faults have come. None comes any more, and what has stalled is cut.
+    /// Whether all faults have come. None comes any more, and stalled connections are cut.
     pub fn end_fault(&self) -> bool {
         let mut plan = self.plan.lock().unwrap_or_else(PoisonError::into_inner);
         for stalled in plan.stalled.drain(..) {
@@ -203,7 +203,7 @@ fn carry(way: Way, mut from: &TcpStream, to: &TcpStream, plan: &Mutex<Plan>) -> 
     }
 }
 
-/// What is to be written, and when; and the thread that does it.
+/// The bytes that are to be written, and when; and the thread that does it.
 type Late = (Sender<(Instant, Vec<u8>)>, JoinHandle<()>);
 
 /// One way to the other end.

@@ -20,7 +20,7 @@ use super::step::Step;
 use crate::digest;
 use crate::outcome::{Outcome, fail, same};
 
-/// What a deletion that Java refuses does here. Listeners were told what Java has told them.
+/// What a deletion that Java refuses does here. Listeners got the same events as in Java.
 #[derive(Debug)]
 pub enum Refused {
     /// The answer is to be compared.
@@ -31,7 +31,7 @@ pub enum Refused {
     /// Nothing that forbids it is left, so it was done, and undone again, as this says.
     Undone(String),
     /// It is refused, but Java names an object that would go too, or does not call listeners that
-    /// change what is refused, as this says.
+    /// change the refused deletion, as this says.
     ForAnother(String),
 }
 
@@ -52,8 +52,8 @@ pub fn replay(tx: &Tx<'_>, step: &Step) -> Outcome<Refused> {
     let told = log.take();
     match refused {
         Refused::Answer(answer) => {
-            // An object of its type could have gone too, so the listeners of what goes were called
-            // first.
+            // An object of its type could have gone too, so the listeners of the objects that go
+            // were called first.
             let more = told.get(expected.len()..).filter(|_| told.starts_with(&expected));
             let is_deletion = |event: &Value| event.get("on").is_some_and(|on| on == "delete");
             // What the listeners do that Java does not call can refuse it too.

@@ -1,12 +1,12 @@
-//! What listeners and callbacks were told.
+//! The events that listeners and callbacks got.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use serde_json::Value;
 
-/// What listeners and callbacks were told since the last look, and how often each listener acts
-/// yet.
+/// The events that listeners and callbacks got since the last look, and how often each listener
+/// acts yet.
 #[derive(Debug, Clone, Default)]
 pub struct EventLog {
     told: Arc<Mutex<Vec<Value>>>,
@@ -29,7 +29,7 @@ impl EventLog {
         self.left.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Continues as if only these events had been told since listeners could act that often.
+    /// Continues as if there had been only these events since listeners could act that often.
     pub fn told_instead(&self, events: &[Value], left: ActsLeft) {
         *self.told.lock().unwrap_or_else(PoisonError::into_inner) = events.to_vec();
         *self.left.lock().unwrap_or_else(PoisonError::into_inner) = left;

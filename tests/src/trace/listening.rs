@@ -1,4 +1,4 @@
-//! Listeners and callbacks that record what they are told.
+//! Listeners and callbacks that record their events.
 
 use std::sync::{Arc, PoisonError};
 
@@ -18,7 +18,7 @@ use super::refusal::{Answer, Refusal};
 use super::step::Step;
 use super::text::{Text, field_text, object_texts};
 
-/// What a listener does after it was told something.
+/// The action of a listener after an event.
 struct Reaction {
     name: String,
     steps: Vec<Step>,

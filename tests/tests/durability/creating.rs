@@ -34,7 +34,7 @@ fn rounds() -> u64 {
     setting("PERMAZEN_KILLS").map_or(4, |kills| kills.div_ceil(20))
 }
 
-/// Creates the database when told to, and writes to it.
+/// Creates the database when it gets the order, and writes to it.
 pub(crate) fn child(path: &Path, store: Store, workload: Workload) {
     wait_for_go();
     let stopped = stop_flag();
@@ -69,8 +69,8 @@ fn copy(store: &Path, number: u64) -> PathBuf {
 }
 
 /// Checks that each copy is complete. Its state must be one that the store has had, not later than
-/// what is known of the store, and not earlier than that of the copy before. Returns the number of
-/// copies.
+/// the known state of the store, and not earlier than that of the copy before. Returns the number
+/// of copies.
 fn check_copies(path: &Path, copied: u64, known: &[Known], when: &str) -> u64 {
     let mut before = vec![0; known.len()];
     for number in 1.. {
@@ -180,7 +180,7 @@ fn builder(kv: Arc<dyn KvDatabase>) -> Permazen {
     Permazen::builder_shared(kv).model::<Visitor>().build().unwrap()
 }
 
-/// Creates a database with its models when told to, and some objects.
+/// Creates a database with its models when it gets the order, and some objects.
 pub(crate) fn build(path: &Path, store: Store, optimistic: bool) {
     wait_for_go();
     let kv = store.create(path).unwrap();

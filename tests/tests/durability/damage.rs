@@ -1,5 +1,5 @@
-//! A data file of LMDB with flipped bytes, or cut short. It is refused, or what is read is right
-//! except for the damaged pair. The program never panics, and never dies of a signal.
+//! A data file of LMDB with flipped bytes, or cut short. It is refused, or all values that are read
+//! are right except for the damaged pair. The program never panics, and never dies of a signal.
 //!
 //! `PERMAZEN_FLIPS` sets how many flips are tried (default 600). `PERMAZEN_UNVERIFIED=1` opens
 //! files without checking anything, and counts how processes end. This shows what the
@@ -236,7 +236,7 @@ fn flipped_bytes_are_refused_or_do_no_harm_elsewhere() {
     }
 }
 
-/// Nothing is checked before it is read. So a process reads what is not damaged.
+/// Nothing is checked before it is read. So a process reads the pages that are not damaged.
 #[test]
 fn checks_as_pages_are_used_find_the_same() {
     let count = setting("PERMAZEN_FLIPS").unwrap_or(600);

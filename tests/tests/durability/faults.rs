@@ -96,7 +96,7 @@ fn countdown(inner: impl KvDatabase + 'static) {
     for (number, state) in states.windows(2).enumerate() {
         let number = number as u64 + 1;
         for n in 1.. {
-            // What a database remembers of the schemas must not be harmed either.
+            // The remembered schemas of a database must not be harmed either.
             let fresh = Database::new(store.clone());
             let db = if n % 2 == 0 { &lasting } else { &fresh };
             let when = format!("stage {number}, operation {n}");

@@ -17,7 +17,8 @@ use crate::workload::{Workload, config};
 /// How many rounds use the same database.
 const ROUNDS: u64 = 25;
 
-/// What is known of a database from the output of its writers and from what was found in it.
+/// The known facts about a database, from the output of its writers and from the objects that were
+/// found in it.
 pub(crate) struct Known {
     pub(crate) workload: Workload,
     pub(crate) model: Model,
@@ -39,7 +40,7 @@ impl Known {
         self.compare(found, acknowledged, when);
     }
 
-    /// Checks what was found after the writer has acknowledged `acknowledged` commits.
+    /// Checks the objects that were found after the writer has acknowledged `acknowledged` commits.
     pub(crate) fn compare(&mut self, found: Model, acknowledged: u64, when: &str) {
         let acknowledged = acknowledged.max(self.model.last);
         assert!(
@@ -122,7 +123,7 @@ fn two_writers(store: Store) {
         let first_dies = random.below(2) == 0;
         let (victim, mut survivor) = if first_dies { (one, two) } else { (two, one) };
         let victim = victim.kill(Duration::from_micros(random.below(20_000)));
-        // What the killed process held does not delay the other one.
+        // Locks that the killed process held do not delay the other one.
         (0..3).for_each(|_| survivor.wait_for("committed"));
         let survivor = survivor.stop();
         assert!(survivor.status.success(), "{when}: {:?}", survivor.status);

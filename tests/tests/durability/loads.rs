@@ -1,5 +1,5 @@
-//! Processes that load objects into a new database and are killed while they do. What they leave is
-//! an empty database, a complete one, or a store that says that it is only loaded in part.
+//! Processes that load objects into a new database and are killed while they do. They leave an
+//! empty database, a complete one, or a store that says that it is only loaded in part.
 //!
 //! A tenth of `PERMAZEN_KILLS` is how often this is tried (default ten times).
 

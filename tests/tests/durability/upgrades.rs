@@ -1,5 +1,5 @@
-//! A process that moves all objects to another schema is killed at random instants. What it moved
-//! stays moved, the rest is as it was, and the next process continues.
+//! A process that moves all objects to another schema is killed at random instants. Objects that it
+//! moved stay moved, the rest is as it was, and the next process continues.
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;

@@ -282,7 +282,7 @@ fn bit_by_bit(damaged: &Pairs, mut options: Options) -> Result<Pairs, Stop> {
         if repair.found.findings == 0 {
             return Ok(pairs);
         }
-        // What is set by hand would be a finding each time.
+        // An override by hand would be a finding each time.
         options.schemas.clear();
         options.storage_ids.clear();
         left -= 1;

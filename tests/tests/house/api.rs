@@ -491,7 +491,7 @@ fn words_in_code(page: &str) -> (BTreeSet<&str>, BTreeSet<&str>) {
         }
     }
     let (mut words, mut declared) = (BTreeSet::new(), BTreeSet::new());
-    // What stands in quotes is no code.
+    // Text in quotes is no code.
     for text in code.into_iter().flat_map(|text| text.split('"').step_by(2)) {
         let mut before = "";
         for word in text.split(|c: char| !c.is_alphanumeric() && c != '_') {
@@ -513,7 +513,7 @@ fn declared_in(text: &str) -> impl Iterator<Item = &str> {
     names.filter_map(|rest| rest.split(|c: char| !c.is_alphanumeric()).next())
 }
 
-/// A page of the guide says nothing of what is hidden, so a reader finds all that it names.
+/// A page of the guide says nothing of hidden items, so a reader finds all that it names.
 #[test]
 fn the_guide_names_nothing_that_is_hidden() {
     let root = root();

@@ -36,7 +36,7 @@ pub enum Input {
     From(usize, Vec<u8>),
 }
 
-/// One encoding with what was recorded of it.
+/// One encoding with its recorded answers.
 #[derive(Debug)]
 struct Subject {
     id: String,
@@ -195,7 +195,7 @@ fn ours(encoding: &dyn Encoding, from: &dyn Encoding, input: &Input) -> Answer {
     Ok((hex::encode(&bytes), text))
 }
 
-/// What was compared, and the differences by sort.
+/// The numbers of comparisons, and the differences by sort.
 #[derive(Default)]
 struct Tally {
     compared: usize,

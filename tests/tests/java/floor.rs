@@ -1,5 +1,5 @@
-//! What a run must have compared. Without this check, a generator that makes almost nothing would
-//! go unnoticed, and so would a test that leaves almost everything out.
+//! The comparisons that a run must have made. Without this check, a generator that makes almost
+//! nothing would go unnoticed, and so would a test that leaves almost everything out.
 
 use permazen_tests::outcome::{Outcome, fail};
 

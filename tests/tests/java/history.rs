@@ -9,12 +9,12 @@ use serde_json::Value as Json;
 
 use crate::stores::Kind;
 
-/// What is done outside of a transaction.
+/// A step outside of a transaction.
 #[derive(Debug, Clone)]
 pub enum Part {
     /// Opens a transaction, as the step says.
     Open(Json),
-    /// Each side continues with what the other has written; ours is a file of this kind.
+    /// Each side continues with the data that the other has written; ours is a file of this kind.
     HandOver(Kind),
 }
 

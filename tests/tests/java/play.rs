@@ -22,7 +22,7 @@ use crate::history::{Author, History, Part, Round};
 use crate::stores::Store;
 use crate::values::Values;
 
-/// Counts of what was done.
+/// Counts of the work.
 #[derive(Debug, Default, Clone)]
 pub struct Counts {
     pub histories: usize,
@@ -45,14 +45,14 @@ pub struct Play<'p> {
     pub java: &'p mut Driver,
     pub values: &'p Values,
     pub counts: &'p mut Counts,
-    /// What has been done so far in this history.
+    /// The steps of this history so far.
     pub done: History,
     header: Arc<Header>,
     dir: &'p Path,
     files: usize,
 }
 
-/// Performs the history. The error names the first difference. `done` has what was done up to that
+/// Performs the history. The error names the first difference. `done` has the steps up to that
 /// point.
 pub fn play(
     java: &mut Driver,

@@ -54,7 +54,8 @@ fn shorten(
 ) {
     let mut run = count(best).next_power_of_two();
     while run > 0 {
-        // This begins at the end, so that what is left out does not move what is still to be tried.
+        // This begins at the end, so that the parts that are left out do not move those that are
+        // still to be tried.
         let mut end = count(best);
         while end > 0 {
             let start = end.saturating_sub(run);

@@ -1,4 +1,4 @@
-//! What is done with the pairs, the same on all sides.
+//! The operations on the pairs, the same on all sides.
 
 use std::path::Path;
 use std::sync::Barrier;
@@ -85,7 +85,7 @@ pub fn reads(sides: &Sides, pairs: &[Pair], settings: &Settings) -> Vec<Line> {
     lines
 }
 
-/// What the values of these pairs add up to: their first bytes.
+/// The sum of the first bytes of the values of these pairs.
 fn sum(pairs: &[&Pair]) -> u64 {
     pairs.iter().map(|pair| u64::from(pair.value[0])).sum()
 }

@@ -13,7 +13,7 @@ use crate::peers::Table;
 use crate::settings::Settings;
 use sides::{Ours, Redb, Rusqlite, Side};
 
-/// What is stored.
+/// A stored pair.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Pair {
     key: [u8; 24],

@@ -1,4 +1,4 @@
-//! The libraries, each with what its table of pairs is.
+//! The libraries, each with its table of pairs.
 
 use std::path::{Path, PathBuf};
 
@@ -39,7 +39,7 @@ pub trait Session {
 
     fn len(&mut self) -> usize;
 
-    /// Finds the keys of these pairs. Returns what the first bytes of their values add up to.
+    /// Finds the keys of these pairs. Returns the sum of the first bytes of their values.
     fn read(&mut self, pairs: &[&Pair]) -> u64;
 
     /// Reads up to [`SCAN`] values from each of these keys on. Returns the same.

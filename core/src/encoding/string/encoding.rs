@@ -11,7 +11,7 @@ use crate::encoding::{
     Encodable, Encoding, EncodingId, EncodingKind, Reader, Result, Value, ids, string,
 };
 
-/// What both types of strings share.
+/// The code that both types of strings share.
 macro_rules! string_form {
     () => {
         const PREFIX_FF: bool = false;

@@ -160,7 +160,7 @@ fn trim(units: &[u16]) -> &[u16] {
     start.zip(last).and_then(|(start, last)| units.get(start..=last)).unwrap_or_default()
 }
 
-/// What has been read of an address so far, as indexes into the text.
+/// The part of an address that has been read so far, as indexes into the text.
 #[derive(Default)]
 struct Token {
     start: Option<usize>,

@@ -1,6 +1,6 @@
-//! What the types that are stored as strings share.
+//! The code of the types that are stored as strings.
 
-/// What the types that are stored as strings share. `new` makes the type from the string, and
+/// The code of the types that are stored as strings. `new` makes the type from the string, and
 /// `as_java` returns the string. `$check`, if given, is the method that refuses values whose string
 /// cannot be read back.
 macro_rules! string_type {

@@ -89,7 +89,7 @@ impl TryFrom<SystemTime> for Instant {
             Ok(since) => (since, 1),
             Err(before) => (before.duration(), -1),
         };
-        // What is no i64 is far out of range.
+        // A number of seconds that is no i64 is far out of range.
         let second = i64::try_from(since.as_secs()).unwrap_or(i64::MAX);
         Self::new(sign * second, sign * i64::from(since.subsec_nanos()))
     }

@@ -4,7 +4,8 @@ use super::calendar::{MAX_YEAR, month_length};
 use crate::bytes::{Result, invalid};
 use crate::encoding::EncodingError;
 
-/// A position in a text. Every method returns `None` if the text does not have what it looks for.
+/// A position in a text. Every method returns `None` if the text does not have the part that the
+/// method reads.
 #[derive(Debug, Clone)]
 pub(crate) struct Scanner<'t> {
     rest: &'t [u8],

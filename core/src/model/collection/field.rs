@@ -10,8 +10,8 @@ use crate::model::target::Target;
 use crate::model::values::EncodeAs;
 use crate::object::{self, EncodedRange, encode_bound};
 
-/// The object and the field to which a collection belongs: what the views of sets, lists and maps
-/// share.
+/// The object and the field to which a collection belongs. The views of sets, lists and maps share
+/// this type.
 #[derive(Clone, Copy)]
 pub(super) struct CollectionField<'t> {
     pub(super) handle: Handle<'t>,
@@ -107,7 +107,7 @@ impl<'t> CollectionField<'t> {
     }
 
     /// The encoded forms of all values that an iterator gives. Nothing is written before the
-    /// iterator has ended, so it may read and change what it likes.
+    /// iterator has ended, so it may read and change anything.
     pub(super) fn encoded_all<V>(
         &self,
         values: impl IntoIterator<Item: EncodeAs<V>>,

@@ -81,8 +81,8 @@ impl<'t, E: FieldType> ListOf<'t, E> {
         Ok(())
     }
 
-    /// Gives the list these elements and no others, as one operation. Writes what differs at each
-    /// position, so elements that only move are written again.
+    /// Gives the list these elements and no others, as one operation. Writes the elements that
+    /// differ at each position, so elements that only move are written again.
     ///
     /// The iterator is read to its end before anything changes, so it may read this list. Listeners
     /// run when the list is as it will be. Cost: one seek and one step per element that is there;

@@ -101,8 +101,8 @@ impl<'t, K: FieldType, V: FieldType> MapOf<'t, K, V> {
         })
     }
 
-    /// Gives the map these entries and no others, as one operation. Writes what differs. If a key
-    /// is given more than once, the last value counts.
+    /// Gives the map these entries and no others, as one operation. Writes only the differences. If
+    /// a key is given more than once, the last value counts.
     ///
     /// The iterator is read to its end before anything changes, so it may read this map. Listeners
     /// run when the map is as it will be. Cost: one seek and one step per entry that is there, and

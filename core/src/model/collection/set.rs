@@ -69,7 +69,7 @@ impl<'t, E: FieldType> SetOf<'t, E> {
         })
     }
 
-    /// Gives the set these elements and no others, as one operation. Writes what differs.
+    /// Gives the set these elements and no others, as one operation. Writes only the differences.
     ///
     /// The iterator is read to its end before anything changes, so it may read this set. Listeners
     /// run when the set is as it will be. Cost: one seek and one step per element that is there,

@@ -12,7 +12,7 @@ use crate::model::permazen::Permazen;
 use crate::model::tx::Tx;
 use crate::object::{self, CopyOptions, Migrate};
 
-/// What serialized detached transactions begin with, and the version of their form.
+/// The first bytes of serialized detached transactions, with the version of their form.
 const HEADER: &[u8] = b"permazen detached 1\n";
 
 /// A transaction in memory, with objects, references, indexes and all else that a [`Tx`] has, but
@@ -100,8 +100,9 @@ impl Permazen {
     /// # Errors
     /// If the bytes are no such transaction, if anything in them is damaged, or if their schemas
     /// contradict the models. Everything is read and checked: each value, and that there are the
-    /// index entries of the objects and nothing else. So bytes from strangers do no harm; what the
-    /// values mean is for your rules. Cost: that of reading and creating all objects in memory.
+    /// index entries of the objects and nothing else. So bytes from strangers do no harm; your
+    /// rules must check the meaning of the values. Cost: that of reading and creating all objects
+    /// in memory.
     pub fn detached_from_bytes(&self, bytes: &[u8]) -> Result<Detached> {
         let Some(mut body) = bytes.strip_prefix(HEADER) else {
             return Err(Error::other("these bytes are no detached transaction of this version"));
@@ -128,8 +129,8 @@ impl Deref for Detached {
     }
 }
 
-/// Checks that a transaction has objects with good values, and what belongs to them, and nothing
-/// else.
+/// Checks that a transaction has objects with good values, the pairs that belong to them, and
+/// nothing else.
 fn check(tx: &object::Transaction) -> object::Result<()> {
     let again = tx.detached()?;
     let bundle = tx.bundle();
@@ -141,7 +142,7 @@ fn check(tx: &object::Transaction) -> object::Result<()> {
         data.check_values()?;
         tx.copy_to(id, &again, &mut CopyOptions::new().silent())?;
     }
-    // The copies have just what belongs to them.
+    // The copies have exactly the pairs that belong to them.
     let (all, expected) = (tx.all_pairs()?, again.all_pairs()?);
     let differs = all.iter().find(|(key, value)| expected.get(*key) != Some(*value));
     match differs

@@ -1,4 +1,4 @@
-//! What has caused an error.
+//! The causes of an error.
 //!
 //! The texts of errors have those of their causes, so `source` does not return these. Here they
 //! are.

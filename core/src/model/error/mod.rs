@@ -135,7 +135,7 @@ pub enum Error {
         r#source: Box<dyn std::error::Error + Send + Sync>,
     },
     /// An object does not move to the schema of the models, because values would be lost. It stays
-    /// in its schema, and what needs no move works there.
+    /// in its schema, and operations that need no move work there.
     #[error("{0}")]
     Refused(Box<Refusal>),
     /// An own conversion failed. The object stays in its schema.
@@ -252,22 +252,22 @@ pub enum Error {
     /// they were, and nothing was committed.
     #[error("{0}")]
     Invalid(Violations),
-    /// A hook or an observer failed. The operation of which it was told was undone.
+    /// A hook or an observer failed. The operation that caused its call was undone.
     #[error("{hook} of object {object} failed{}: {}", hook::failed(.calls), WithCauses(&**source))]
     Hook {
         /// The hook, `Person::aged`, or what an observer observes.
         hook: String,
         /// The object for which it was called.
         object: ObjId,
-        /// The calls of hooks that led to this one, the first one first. Each did what the next was
-        /// told of.
+        /// The calls of hooks that led to this one, the first one first. Each made the change for
+        /// which the next one was called.
         #[doc(hidden)]
         calls: Vec<HookCall>,
         /// The error that it has returned, or the limit of calls that it exceeds.
         r#source: Box<dyn std::error::Error + Send + Sync>,
     },
-    /// A load failed ([`Loader::finish`](crate::model::Loader::finish)), and what it had written
-    /// could not be taken back. The store can be refused as one that is being loaded.
+    /// A load failed ([`Loader::finish`](crate::model::Loader::finish)), and the pairs that it had
+    /// written could not be removed. The store can be refused as one that is being loaded.
     #[error(
         "{}; what was loaded could not be taken back ({undo}): if the database is refused, remove the store and \
          load it again",

@@ -15,12 +15,12 @@ use crate::schema::SchemaId;
 /// The content of an object as the model sees it, in the type of the model.
 pub(in crate::model) struct Seen {
     pub(in crate::model) data: ObjectData,
-    /// The positions of the fields whose values cannot be told without moving the object: one has
+    /// The positions of the fields whose values cannot be known without moving the object: one has
     /// no counterpart, or an own conversion makes it. They have no value in `data`.
     pub(in crate::model) unread: Vec<usize>,
     /// The schema in which the object is.
     pub(in crate::model) schema: SchemaId,
-    /// What is stored, and what becomes of it, if the object is in another schema.
+    /// The stored content and the plan for it, if the object is in another schema.
     elsewhere: Option<(ObjectData, Arc<Plan>)>,
 }
 
@@ -77,7 +77,7 @@ impl Binding {
         Ok(changed)
     }
 
-    /// `old`, an object of another schema, with what the changed fields have in `new`.
+    /// `old`, an object of another schema, with the content that the changed fields have in `new`.
     fn placed(&self, new: &ObjectData, changed: &[usize], old: &ObjectData) -> Result<ObjectData> {
         let fields = changed.iter().map(|position| Ok(self.field(*position)?.storage_id));
         let fields = fields.collect::<Result<Vec<_>>>()?;
@@ -205,8 +205,8 @@ impl Handle<'_> {
         Ok(self.tx.core.store_but_counters(self.id, data, Migrate::Yes)?)
     }
 
-    /// Gives the fields at the changed positions what they have in `data`, where the object is.
-    /// Returns false if it must move for that.
+    /// Gives the fields at the changed positions the content that they have in `data`, in the
+    /// schema where the object is. Returns false if it must move for that.
     pub(in crate::model) fn store_in_place(
         &self,
         data: &ObjectData,

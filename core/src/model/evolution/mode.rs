@@ -1,4 +1,4 @@
-//! When objects move, and what may be lost then.
+//! When objects move, and which values may be lost then.
 
 use crate::encoding::Encoding;
 use crate::model::declare::{FieldDecl, Upgrade};
@@ -7,7 +7,8 @@ use crate::schema::{ResolvedField, ResolvedKind};
 /// When objects move to the schema of the models, and which values they may lose.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub enum Evolution {
-    /// An object moves only when it must, and only if nothing is lost but what the model says.
+    /// An object moves only when it must, and only if it loses no values except those that the
+    /// model allows it to lose.
     #[default]
     Exact,
     /// As in Java: every access to a field moves the object. Values are converted as well as
@@ -25,7 +26,7 @@ impl FieldDecl {
         to: &ResolvedField,
     ) -> Upgrade {
         match (self.upgrade, evolution) {
-            // What the model states holds by any rules.
+            // A statement of the model holds under any rules.
             (Some(stated), _) => stated,
             (None, Evolution::Exact) => Upgrade::Exact,
             (None, Evolution::AsJava) => java_rule(from, to),

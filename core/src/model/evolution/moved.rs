@@ -1,5 +1,5 @@
-//! What the object layer asks the models when an object moves: the content that it gets, and the
-//! old values that hooks are told.
+//! The functions that the object layer calls on the models when an object moves: they give the new
+//! content of the object, and the old values for hooks.
 
 use super::plan::FieldPlan;
 use super::upgrade::{Move, after_move, is_given, judge_dropped, push};
@@ -44,8 +44,8 @@ fn refused(error: Error) -> object::Error {
     }
 }
 
-/// What an object keeps, with the old values of the watched fields that the caller gives, as far as
-/// these are converted or a default that the model states.
+/// The content that an object keeps, with the old values of the watched fields that the caller
+/// gives, as far as these are converted or a default that the model states.
 fn before(
     models: &Models,
     binding: &Binding,
@@ -85,7 +85,7 @@ fn before(
     };
     match seen(&positions)? {
         Some(all) => take(&positions, &all)?,
-        // One that cannot be converted leaves the others told as they were.
+        // If one value cannot be converted, the others are converted one by one.
         None => {
             for at in &positions {
                 let one = std::slice::from_ref(at);

@@ -12,8 +12,8 @@ use crate::model::error::Result;
 use crate::object::Transaction;
 use crate::schema::Schema;
 
-/// What a model states for a field that has the same definition. What it says for all its fields is
-/// meant for those that have changed.
+/// The statement of a model for a field that has the same definition. A statement for all its
+/// fields is meant for those that have changed.
 fn stated(decl: &FieldDecl) -> Option<&'static str> {
     match (decl.upgrade_with, decl.upgrade) {
         (Some(_), _) => Some("upgrade_with"),
@@ -83,7 +83,7 @@ fn of_field(
 
 /// Says which conversions are called for no recorded schema although there are objects.
 pub(crate) fn warn_of_never_called(tx: &Transaction, bindings: &Bindings) -> Result<()> {
-    // What others store meanwhile does not matter.
+    // Objects that other transactions store meanwhile do not matter.
     let found = tx.untracked(|tx| never_called(tx, bindings))?;
     for it in found.iter().filter(|it| it.objects.counted > 0 && !it.called_for_others) {
         tracing::warn!(object_type = it.object_type, field = it.field, schema = it.number, "{it}");

@@ -1,4 +1,4 @@
-//! What own conversions write: the values an object gets, and new objects.
+//! The output of own conversions: the values an object gets, and new objects.
 
 use std::any::TypeId;
 use std::fmt;

@@ -1,4 +1,4 @@
-//! What own conversions are given: the values an object had.
+//! The input of own conversions: the values an object had.
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;

@@ -18,7 +18,7 @@ pub struct Refusal {
     pub from: SchemaId,
     /// The schema of the models.
     pub to: SchemaId,
-    /// What would be lost.
+    /// The losses.
     pub losses: Vec<Loss>,
 }
 

@@ -137,7 +137,7 @@ pub struct DeleteActionReport {
 }
 
 /// What becomes of the values of a field when an object moves to the schema of the models. Until
-/// then the object keeps what it has.
+/// then the object keeps its values.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[cfg_attr(
     feature = "serde",
@@ -195,15 +195,15 @@ pub enum FieldVerdict {
     /// runs: an object that has a value that is not taken does not move.
     OwnCodeMayTake,
     /// They are converted as well as possible, as the model accepts (`upgrade = "lossy"`), or as
-    /// [`Evolution::AsJava`](crate::model::Evolution::AsJava) does. What has no counterpart is
-    /// lost.
+    /// [`Evolution::AsJava`](crate::model::Evolution::AsJava) does. Values without a counterpart
+    /// are lost.
     Lossy {
         /// What the field holds in the recorded schema.
         from: String,
         /// What it holds in the model.
         to: String,
     },
-    /// The same, but what has no counterpart becomes null, and the model requires a value and
+    /// The same, but values without a counterpart become null, and the model requires a value and
     /// states no default. Reading such an object fails until the field is set.
     LossyOrNull {
         /// What the field holds in the recorded schema.
@@ -236,8 +236,8 @@ pub struct IndexReport {
     pub name: String,
     /// Whether it has them all, also where their entries are in an older index that means the same.
     /// If not, it has none of them until they move, and queries of it fail with
-    /// [`Error::PartialIndex`](crate::model::Error::PartialIndex) if there are any. By
-    /// [Java's rules](crate::model::Evolution::AsJava) they do not fail, and find what is indexed.
+    /// [`Error::PartialIndex`](crate::model::Error::PartialIndex) if there are any. By [Java's
+    /// rules](crate::model::Evolution::AsJava) they do not fail, and find the indexed objects.
     pub is_complete: bool,
     /// Whether it also has them for queries with the keys of map values (`with_keys()`). They need
     /// keys of the same definition. The same as `is_complete` for other indexes.

@@ -28,8 +28,8 @@ pub(super) struct Move<'a> {
     tx: &'a dyn Narrows,
     evolution: Evolution,
     plan: Arc<Plan>,
-    /// What own conversions wrote, and the positions of the fields they wrote. Own conversions are
-    /// functions of the program (`upgrade_with`).
+    /// The values that own conversions wrote, and the positions of the fields they wrote. Own
+    /// conversions are functions of the program (`upgrade_with`).
     own: ObjectData,
     written: Vec<usize>,
     /// The old fields whose values own conversions carried over.
@@ -75,10 +75,10 @@ impl<'a> Move<'a> {
 
     /// The caller gives new values for some fields. Runs the conversions of those fields, and the
     /// conversion of the type if the caller gives all fields, with or without the counters. Undoes
-    /// what they create; notes only which old values they carry over. If a conversion of a field
-    /// fails, it carries nothing over. If the conversion of the type fails, the move fails too if a
-    /// counter depends on it. What the conversion of the type writes to counters that are not given
-    /// stays in `writer`.
+    /// the objects that they create; notes only which old values they carry over. If a conversion
+    /// of a field fails, it carries nothing over. If the conversion of the type fails, the move
+    /// fails too if a counter depends on it. The numbers that the conversion of the type writes to
+    /// counters that are not given stay in `writer`.
     fn conversions_of_given(
         &mut self,
         models: &Models,
@@ -113,9 +113,9 @@ impl<'a> Move<'a> {
         Ok(())
     }
 
-    /// Runs an own conversion, undoes what it creates, and notes what it carries over. The inner
-    /// error is that of the conversion. The outer one is that of the store, or a retryable error of
-    /// the conversion.
+    /// Runs an own conversion, undoes the objects that it creates, and notes which old values it
+    /// carries over. The inner error is that of the conversion. The outer one is that of the store,
+    /// or a retryable error of the conversion.
     fn undone(
         &mut self,
         convert: impl FnOnce(&OldValues<'_>, &mut ObjectWriter<'_>) -> Result<()>,
@@ -181,9 +181,9 @@ impl<'a> Move<'a> {
         all.filter(|(position, _)| wanted(*position)).collect()
     }
 
-    /// Runs the own conversions of what the caller does not give, of the type first and then of the
-    /// fields. The conversion of the type also runs if the caller gives only one of the fields that
-    /// it sets: the others need it.
+    /// Runs the own conversions for the fields that the caller does not give, of the type first and
+    /// then of the fields. The conversion of the type also runs if the caller gives only one of the
+    /// fields that it sets: the others need it.
     fn own_conversions(
         &mut self,
         models: &Models,
@@ -221,7 +221,7 @@ impl<'a> Move<'a> {
         self.taken.extend(taken);
         (self.own, self.written) = writer.finish();
         self.refuse_other_values()?;
-        // What own conversions set is checked as in any other change.
+        // Values that own conversions set are checked as in any other change.
         Ok(tx.check_references(self.moving.id, &self.own)?)
     }
 
@@ -256,7 +256,7 @@ impl<'a> Move<'a> {
     /// object keeps.
     pub(super) fn content(mut self) -> Result<Option<ObjectData>> {
         let plan = Arc::clone(&self.plan);
-        // Most fields keep what they have.
+        // Most fields keep their content.
         let mut changed = Vec::new();
         for (position, plan) in plan.fields() {
             let Some(decl) = self.binding.info.fields.get(position) else { continue };
@@ -274,7 +274,7 @@ impl<'a> Move<'a> {
         with(self.binding, self.moving.kept, &changed).map(Some)
     }
 
-    /// What a field gets; `None` if it keeps what it has.
+    /// The new content of a field; `None` if it keeps its content.
     fn field(
         &mut self,
         position: usize,
@@ -367,7 +367,7 @@ struct SameDefinition {
 }
 
 /// The own conversions of fields, with the positions of these. A field of the same definition keeps
-/// what it has.
+/// its content.
 pub(super) fn conversions_of_fields(
     binding: &Binding,
     plan: &Plan,
@@ -377,8 +377,8 @@ pub(super) fn conversions_of_fields(
     of.filter(|(position, _)| !matches!(plan.field(*position), FieldPlan::Same))
 }
 
-/// What the fields of an object at these positions get if it moves to the schema of the models,
-/// whatever becomes of its other fields. Changes nothing.
+/// The content that the fields of an object at these positions get if it moves to the schema of the
+/// models, whatever becomes of its other fields. Changes nothing.
 pub(in crate::model) fn after_move(
     models: &Models,
     binding: &Binding,

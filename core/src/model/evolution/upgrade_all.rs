@@ -93,7 +93,7 @@ impl Permazen {
 ///   is. It continues to work in its schema, is counted and listed, and is not tried again in this
 ///   run.
 /// * A run that was stopped or killed loses at most the batch that was not committed. The next run
-///   continues with what is left: that is recorded in the database with each object.
+///   continues with the objects that are left: the database records the schema of each object.
 /// * Other programs read and write meanwhile. If a batch conflicts with them, it is rolled back and
 ///   done again in smaller parts.
 /// * Objects that older programs create in their schema during the run are moved too. The run ends
@@ -136,7 +136,7 @@ impl fmt::Display for NotMoved<Error> {
     }
 }
 
-/// What a run has done.
+/// The result of a run.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct UpgradeReport {
@@ -228,9 +228,9 @@ impl<'a> UpgradeAll<'a> {
     ///
     /// # Errors
     /// [`Error::NotRegistered`] for a model of [`only`](UpgradeAll::only); the errors of
-    /// [`Permazen::begin`] and of the commit, if running the batch again does not help. What was
-    /// moved in earlier batches stays moved. That an object cannot be moved is no error; the report
-    /// says so.
+    /// [`Permazen::begin`] and of the commit, if running the batch again does not help. Objects
+    /// that earlier batches moved stay moved. That an object cannot be moved is no error; the
+    /// report says so.
     pub fn run(mut self) -> Result<UpgradeReport> {
         let db = self.moves.db;
         let never_called = match states_conversions(db.bindings().models()) {

@@ -51,7 +51,7 @@ pub(crate) fn evolution_report(tx: &Transaction, bindings: &Bindings) -> Result<
 
 /// Refuses models under which stored objects would lose values, or lack required ones.
 pub(crate) fn refuse_losses(tx: &Transaction, bindings: &Bindings) -> Result<()> {
-    // What others store meanwhile is judged when it is used.
+    // Objects that other transactions store meanwhile are judged when they are used.
     let report = tx.untracked(|tx| evolution_report(tx, bindings))?;
     if report.warnings().next().is_some() {
         return Err(Error::WouldLose(Box::new(report)));
@@ -270,7 +270,7 @@ impl Judge<'_> {
         if self.evolution == Evolution::AsJava || self.binding.may_go(name) {
             return FieldVerdict::Dropped;
         }
-        // Only when it runs is it known what own code carries over.
+        // Which values own code carries over is known only when it runs.
         let has_own_code = info.upgrade_with.is_some()
             || conversions_of_fields(self.binding, &self.plan).next().is_some();
         if has_own_code {

@@ -24,8 +24,8 @@ impl Tx {
     /// Calls `after` after this transaction was committed, in the thread that has committed it. If
     /// it is rolled back or its commit fails, or if the operation that calls this is undone,
     /// `after` is dropped. [`Permazen::write`](crate::Permazen::write) may run its closure again,
-    /// in another transaction; so put what must happen once, such as sending a message, into
-    /// `after`.
+    /// in another transaction; so put an action that must happen once, such as sending a message,
+    /// into `after`.
     ///
     /// # Errors
     /// If the end of the transaction has begun. While hooks check the rules, it has not.
@@ -38,9 +38,8 @@ impl Tx {
     }
 
     /// Calls `after` after the end of this transaction, and says whether it was committed. If the
-    /// operation that calls this is undone, `after` is told that nothing was committed, because
-    /// that is so for what the operation has done. A panic in the transaction or in a hook is an
-    /// end too.
+    /// operation that calls this is undone, `after` gets `false`, because the changes of the
+    /// operation were not committed. A panic in the transaction or in a hook is an end too.
     ///
     /// # Errors
     /// If the end of the transaction has begun. While hooks check the rules, it has not.

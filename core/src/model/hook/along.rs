@@ -95,7 +95,7 @@ pub trait EndsAt<T> {
 
 impl<A, B, N> EndsAt<B> for Path<A, B, N> {}
 
-/// A path to objects whose changes can be told as `C`, whatever field has changed.
+/// A path to objects whose changes a hook can get as `C`, whatever field has changed.
 #[diagnostic::on_unimplemented(
     message = "`{C}` is not what all changes along this path are told as, which is a `{Self}`",
     label = "expected `&Change<'_, M>`, where `M` is the model to which the path leads",

@@ -1,4 +1,4 @@
-//! Models whose objects hooks and observers are told of.
+//! Models of the objects for which hooks and observers are called.
 
 use std::any::TypeId;
 

@@ -1,4 +1,4 @@
-//! What has hooks, and the hooks of its block.
+//! A type that has hooks, and the hooks of its block.
 
 use super::declare::HookDecl;
 use crate::model::declare::UpgradeWith;

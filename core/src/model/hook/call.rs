@@ -17,7 +17,7 @@ pub(super) struct Callable {
     pub(super) run: Run,
 }
 
-/// What a hook or observer does.
+/// The function of a hook or observer.
 pub(super) type Run = Box<dyn Fn(&Told<'_>) -> Outcome + Send + Sync>;
 
 impl fmt::Debug for Callable {

@@ -1,4 +1,4 @@
-//! Changes of fields, as hooks and observers are told of them.
+//! Changes of fields, in the form that hooks and observers get.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -14,7 +14,7 @@ use crate::model::fields::{Field, ListField, MapField, SetField};
 use crate::model::tx::Tx;
 use crate::object::{ChangeKind, FieldChange};
 
-/// What a change of a field of type `F` can be told as.
+/// A type in which a hook can get a change of a field of type `F`.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not what a change of this field is told as",
     label = "this field has other changes",
@@ -27,7 +27,7 @@ pub trait IsChangeOf<F> {
     fn fits(&self, _: F) {}
 }
 
-/// What a change of any field of model `M` can be told as.
+/// A type in which a hook can get a change of any field of model `M`.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not what the changes of several fields of `{M}` are told as",
     label = "expected `&Change<'_, {M}>`",
@@ -69,7 +69,7 @@ macro_rules! change_type {
                 })
             }
 
-            /// What has changed, in dynamic form.
+            /// The change, in dynamic form.
             ///
             /// # Errors
             /// If stored values are damaged.
@@ -213,7 +213,7 @@ impl<M: Subject, V: FieldType> Changed<'_, M, V> {
     }
 }
 
-/// What has changed in a set.
+/// A change in a set.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SetChange<E> {
     /// An element was added.
@@ -224,7 +224,7 @@ pub enum SetChange<E> {
     Clear,
 }
 
-/// What has changed in a list.
+/// A change in a list.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ListChange<E> {
     /// An element was inserted.
@@ -238,9 +238,10 @@ pub enum ListChange<E> {
     Remove {
         /// The position that it had. If `remove_range`, `replace`, `store` or a copy removes
         /// several elements, that is before all of them went: the first two of three have 0 and 1.
-        /// Otherwise each removal is told as if it were made alone, after those told before, so the
-        /// same two have 0 and 0: by `retain`, by a deletion of what the elements refer to, and by
-        /// a move to a schema that does not allow such references.
+        /// Otherwise each removal is reported as if it were made alone, after the removals reported
+        /// before it. So the same two have 0 and 0. This is so for `retain`, for a deletion of the
+        /// objects to which the elements refer, and for a move to a schema that does not allow such
+        /// references.
         index: u32,
         /// The element.
         element: E,
@@ -258,7 +259,7 @@ pub enum ListChange<E> {
     Clear,
 }
 
-/// What has changed in a map.
+/// A change in a map.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum MapChange<K, V> {
     /// An entry was added.
@@ -289,7 +290,7 @@ pub enum MapChange<K, V> {
 }
 
 impl<M: Subject, E: FieldType> SetChanged<'_, M, E> {
-    /// What has changed.
+    /// The change, decoded.
     ///
     /// # Errors
     /// [`Error::Decode`] if a stored element was damaged.
@@ -305,7 +306,7 @@ impl<M: Subject, E: FieldType> SetChanged<'_, M, E> {
 }
 
 impl<M: Subject, E: FieldType> ListChanged<'_, M, E> {
-    /// What has changed.
+    /// The change, decoded.
     ///
     /// # Errors
     /// [`Error::Decode`] if a stored element was damaged.
@@ -328,7 +329,7 @@ impl<M: Subject, E: FieldType> ListChanged<'_, M, E> {
 }
 
 impl<M: Subject, K: FieldType, V: FieldType> MapChanged<'_, M, K, V> {
-    /// What has changed.
+    /// The change, decoded.
     ///
     /// # Errors
     /// [`Error::Decode`] if a stored key or value was damaged.

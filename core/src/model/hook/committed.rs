@@ -1,4 +1,4 @@
-//! Observers that are told after a commit what it has done.
+//! Observers that are called after a commit with the changes that it made.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use crate::id::{ObjId, StorageId};
 use crate::object::{self, Callback, Happened, Transaction};
 
-/// What a committed transaction has done with an object.
+/// The effect of a committed transaction on an object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Committed {
     /// It has created the object.
@@ -19,7 +19,7 @@ pub enum Committed {
     Deleted,
 }
 
-/// What an observer does.
+/// The function of an observer.
 pub(super) type Tell = Arc<dyn Fn(ObjId, Committed) + Send + Sync>;
 
 /// An observer of the objects of some types.
@@ -38,7 +38,7 @@ impl fmt::Debug for ToldOfCommits {
 pub(super) struct AfterCommit {
     observers: Arc<[ToldOfCommits]>,
     happened: Mutex<Vec<(ObjId, Happened)>>,
-    /// Whether the commit discards what the transaction has done.
+    /// Whether the commit discards the changes of the transaction.
     read_only: AtomicBool,
 }
 
@@ -79,8 +79,8 @@ impl Callback for AfterCommit {
     }
 }
 
-/// What a transaction has done with each object in sum, in the order in which it first did
-/// something with it. Nothing if it has created and deleted it.
+/// The sum of the changes that a transaction made to each object, in the order of its first change
+/// to each. Nothing if it has created and deleted it.
 fn in_sum(happened: &[(ObjId, Happened)]) -> Vec<(ObjId, Committed)> {
     let mut order = Vec::new();
     // Whether the object existed before, and whether it exists after.

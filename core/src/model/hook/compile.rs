@@ -142,7 +142,7 @@ fn positions(binding: &Binding, start: usize, fields: Fields) -> Vec<usize> {
     }
 }
 
-/// The positions of all fields whose changes are told. Those of counters are not.
+/// The positions of all fields whose changes are reported to hooks. Those of counters are not.
 pub(super) fn watchable(binding: &Binding) -> Vec<usize> {
     let fields = binding.info.fields.iter().enumerate();
     let fields = fields.filter(|(_, decl)| !matches!(decl.shape, Shape::Counter));

@@ -13,7 +13,7 @@ use crate::schema::{ResolvedField, ResolvedKind, SchemaBundle};
 
 /// The storage IDs under which the fields at these positions are stored: their own, and those that
 /// they have in other recorded schemas. There, fields of another kind are left out, because their
-/// changes cannot be told as those of the model's field.
+/// changes cannot be reported as those of the model's field.
 pub(super) fn stored_ids(
     binding: &Binding,
     positions: &[usize],

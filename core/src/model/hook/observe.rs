@@ -25,20 +25,20 @@ use crate::model::tx::Tx;
 use crate::object::{self, Happened, Hook, ListenerSet};
 use crate::schema::SchemaBundle;
 
-/// What can be observed: the changes of a field (`Person::AGE`), or [`creations`], [`deletions`]
-/// and [`changes`] of a model, mix-in or kind.
+/// Events that can be observed: the changes of a field (`Person::AGE`), or [`creations`],
+/// [`deletions`] and [`changes`] of a model, mix-in or kind.
 pub trait Observed: Clone + Send + Sync + 'static {
     /// The model, mix-in or kind whose objects are observed.
     type Model: Subject;
 
-    /// What an observer is told beside the object.
+    /// The data that an observer gets beside the object.
     type Event<'a>;
 
     /// Registers a hook for this.
     #[doc(hidden)]
     fn register(self, to: &mut Listeners<'_>) -> Result<()>;
 
-    /// What an observer is told.
+    /// The data that an observer gets.
     #[doc(hidden)]
     fn event<'a>(told: &Told<'a>) -> Result<Self::Event<'a>>;
 }
@@ -119,13 +119,13 @@ macro_rules! events_of_models {
 events_of_models! {
     /// The creation of objects of `M`, for [`Tx::observe`].
     Creation from
-    /// The creation of objects of a model, of a kind, or of any model with a mix-in. It is told
-    /// when the object has default values; its other values follow as changes.
+    /// The creation of objects of a model, of a kind, or of any model with a mix-in. The observer
+    /// is called when the object has default values; its other values follow as changes.
     creations;
     /// The deletion of objects of `M`, for [`Tx::observe`].
     Deletion from
-    /// The deletion of objects of a model, of a kind, or of any model with a mix-in. It is told
-    /// before the deletion, while the object can be read.
+    /// The deletion of objects of a model, of a kind, or of any model with a mix-in. The observer
+    /// is called before the deletion, while the object can be read.
     deletions;
     /// Changes of objects of `M`, for [`Tx::observe`].
     AnyChange from
@@ -319,7 +319,7 @@ fn next_id() -> ObserverId {
 impl Tx {
     /// Calls `observer` for what happens from now on until the end of this transaction, as if it
     /// were a hook: after the hooks of the models and the observers that were added before. If it
-    /// fails, the operation of which it was told is undone. An observer that is added in an
+    /// fails, the operation that caused its call is undone. An observer that is added in an
     /// operation that is undone is removed with it.
     ///
     /// ```
@@ -389,7 +389,7 @@ struct State {
     together: Option<(Arc<Bindings>, Together)>,
 }
 
-/// What is called in a transaction, and which observers are called after its commit.
+/// The listeners of a transaction, and the observers that are called after its commit.
 #[derive(Clone)]
 struct Together {
     listeners: Arc<ListenerSet>,
@@ -407,7 +407,7 @@ impl Observers {
         bindings: &Bindings,
     ) -> Result<ObserverId> {
         let register = register_fn(on, observer);
-        // Refuses here what would make each later transaction fail.
+        // Refuses here an observer that would make each later transaction fail.
         register(bindings, &mut ListenerSet::clone(bindings.hooks()))?;
         Ok(self.add_to(&mut self.state(), register))
     }

@@ -1,5 +1,5 @@
-//! Whose objects hooks and observers are told of: those of a model, of all models that have a
-//! mix-in, or of a kind.
+//! The objects for which hooks and observers are called: those of a model, of all models that have
+//! a mix-in, or of a kind.
 
 use std::any::TypeId;
 
@@ -14,8 +14,8 @@ use crate::model::reference::Ref;
 use crate::model::target::Target;
 use crate::model::tx::Tx;
 
-/// What can have hooks and be observed: a model; a mix-in, which means all registered models that
-/// have it; or a kind, which means all its models.
+/// A type that can have hooks and be observed: a model; a mix-in, which means all registered models
+/// that have it; or a kind, which means all its models.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is no model, mix-in or kind",
     label = "it has no objects in the database",
@@ -23,7 +23,7 @@ use crate::model::tx::Tx;
             an enum `Pet<'t>`, whose kind is then `PetKind`"
 )]
 pub trait Subject: Sized + 'static {
-    /// What a hook or observer gets of an object: `Obj<'t, Person>` of a model,
+    /// The handle that a hook or observer gets for an object: `Obj<'t, Person>` of a model,
     /// [`With<'t, Named>`](crate::model::With) of a mix-in, `Pet<'t>` of a kind.
     type This<'t>: Copy;
 

@@ -1,14 +1,14 @@
-//! What a hook is told when it is called.
+//! The data that a hook gets when it is called.
 
 use crate::id::ObjId;
 use crate::model::error::{Error, Result};
 use crate::model::tx::Tx;
 use crate::object::{Event, FieldChange};
 
-/// What the call of a hook gives.
+/// The result of the call of a hook.
 pub type Outcome = Result<(), Box<dyn std::error::Error + Send + Sync>>;
 
-/// What a hook is told when it is called, for generated code.
+/// The data that a hook gets when it is called, for generated code.
 #[derive(Debug, Clone, Copy)]
 pub struct Told<'a> {
     pub(super) tx: &'a Tx,

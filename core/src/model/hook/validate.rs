@@ -31,7 +31,7 @@ impl Checker {
         hooks.iter().filter_map(checker).collect()
     }
 
-    /// Lets the hook check an object. What a hook has done that finds something wrong is undone.
+    /// Lets the hook check an object. The changes of a hook that finds something wrong are undone.
     /// Also returns whether the hook has changed something.
     ///
     /// # Errors
@@ -43,7 +43,7 @@ impl Checker {
         })
     }
 
-    /// Does the same as [`check`](Checker::check), but undoes in any case what the hook has done.
+    /// Does the same as [`check`](Checker::check), but undoes the changes of the hook in any case.
     pub(in crate::model) fn check_only(&self, tx: &Tx, object: ObjId) -> Result<Judgement> {
         let judged = tx.core.undone(|| Ok(self.call(tx, object)))?;
         judged.or_else(|failed| match failed {

@@ -1,4 +1,4 @@
-//! Fields whose changes are told, and what the changes are told as.
+//! Fields whose changes are reported to hooks, and the types in which hooks get the changes.
 
 use super::subject::Subject;
 use super::told::Told;
@@ -7,7 +7,7 @@ use crate::model::fields::CounterField;
 use crate::model::tx::Tx;
 use crate::object::FieldChange;
 
-/// A field whose changes are told: a constant of a simple field, set, list or map.
+/// A field whose changes are reported to hooks: a constant of a simple field, set, list or map.
 #[diagnostic::on_unimplemented(
     message = "changes of a `{Self}` are not told",
     label = "no simple field, set, list or map",
@@ -50,13 +50,13 @@ impl<M: Subject> Checked for CounterField<M> {
     }
 }
 
-/// A type in which a change is told.
+/// A type in which a hook gets a change.
 #[diagnostic::on_unimplemented(
     message = "a change is not told as `{Self}`",
     label = "expected `&Change<'_, M>`, or the type of a change of this field"
 )]
 pub trait FromChange<'a>: Sized {
-    /// The change of which a hook is told.
+    /// The change for which a hook is called.
     #[doc(hidden)]
     fn told(told: &Told<'a>) -> Result<Self> {
         told.change()

@@ -1,4 +1,4 @@
-//! Finding one object by what an index has of it.
+//! Finding one object by its values in an index.
 
 use super::composite::Tuple;
 use super::open_as::{IndexOn, OpenAs, WhenPartial};

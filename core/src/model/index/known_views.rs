@@ -24,7 +24,7 @@ pub(super) struct ViewOf {
 /// The encoding of the map keys of a view, if queries of it return them.
 pub(super) type MapKeys = Option<Arc<dyn Encoding>>;
 
-/// So many views are remembered. A program with more indexes opens the others each time.
+/// This number of views is remembered. A program with more indexes opens the others each time.
 const MOST: usize = 64;
 
 /// The views that a transaction remembers. Only those whose opening reads nothing are here.

@@ -1,14 +1,15 @@
 //! Typed index queries: of one field, and of composite indexes column by column.
 //!
-//! `open_as` says what has an index, and how it is opened. `query` and `composite` are the two
-//! forms of queries, and `rows` is what they share. `find` looks up one object, `starts_with`
-//! restricts strings, and the token of a `page` says where a query continues.
+//! `open_as` has the trait of everything that has an index, and says how an index is opened.
+//! `query` and `composite` are the two forms of queries, and `rows` has the code that they share.
+//! `find` looks up one object, `starts_with` restricts strings, and the token of a `page` says
+//! where a query continues.
 //!
 //! Objects that are stored with other models may have no entries in an index. `coverage` finds out
 //! from the schemas where their entries are (`elsewhere`), and `partial` refuses such a query
-//! (`lacking` has the words); if the program asks, it lets it find only what is indexed, or
-//! completes it with them. A transaction remembers what it has opened (`known_views`, for
-//! `opened`), and which types have objects in other schemas (`seen_objects`).
+//! (`lacking` has the words); if the program asks, the query finds only the indexed objects, or is
+//! completed with the others. A transaction remembers the indexes that it has opened
+//! (`known_views`, for `opened`), and which types have objects in other schemas (`seen_objects`).
 
 mod composite;
 mod coverage;

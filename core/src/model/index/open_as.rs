@@ -1,4 +1,5 @@
-//! What has an index, and how an index is opened in which objects may lack entries.
+//! The trait of everything that has an index, and how an index is opened in which objects may lack
+//! entries.
 
 use crate::model::error::Result;
 use crate::model::tx::Tx;
@@ -36,7 +37,7 @@ pub enum OnPartial {
     /// It is refused with [`Error::PartialIndex`](crate::Error::PartialIndex).
     #[default]
     Refuse,
-    /// It finds what is indexed.
+    /// It finds the indexed objects.
     Allow,
     /// The objects are loaded, and their entries are added.
     Scan,
@@ -108,7 +109,7 @@ impl<I: IndexOn> IndexOn for WhenPartial<I> {
 macro_rules! when_partial {
     ([$($parameter:ident),*] $index:ty) => {
         impl<$($parameter),*> $index {
-            /// The index as it is, for [`Tx::index`]: what is indexed is found, and objects of
+            /// The index as it is, for [`Tx::index`]: indexed objects are found, and objects of
             /// other recorded schemas that have no entries in it are not.
             pub const fn allow_partial(self) -> WhenPartial<Self> {
                 WhenPartial::new(self).allow_partial()

@@ -73,8 +73,8 @@ pub(super) fn shows_only_entries(tx: &Tx, open_as: OpenAs) -> Result<bool> {
     Ok(as_java && open_as.on_partial != OnPartial::Scan)
 }
 
-/// Does the same as [`complete`] for the check of a rule, also by Java's rules: what the index does
-/// not have would not be checked.
+/// Does the same as [`complete`] for the check of a rule, also by Java's rules: objects that the
+/// index lacks would not be checked.
 pub(in crate::model) fn complete_for_rules<'t>(
     tx: &'t Tx,
     view: &IndexView<'t>,
@@ -96,7 +96,7 @@ pub(in crate::model) fn complete_for_check<'t>(
     complete_with(tx, view, models, false, (open_as, unreadable), Vec::new())
 }
 
-/// What is done with an object that cannot be read.
+/// The function that is called with an object that cannot be read.
 pub(in crate::model) type Unreadable<'u> = dyn FnMut(ObjId, Error) -> Result<()> + 'u;
 
 /// Does the same as [`complete`], and leaves out the entries of the objects in `hidden`.
@@ -144,7 +144,7 @@ fn complete_with<'t>(
     }
     match on_partial {
         OnPartial::Refuse if !missing.is_empty() => return Err(refusal(tx, wanted, &missing)?),
-        // Nothing is missing, or what is missing is not found.
+        // No object is missing, or the query does not find the missing ones.
         OnPartial::Refuse | OnPartial::Allow => {}
         OnPartial::Scan => {
             for (binding, other) in &missing {

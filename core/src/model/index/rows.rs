@@ -1,5 +1,5 @@
-//! What all forms of queries share: entries with the types of their columns, pages of them, and
-//! columns restricted to values.
+//! The parts that all forms of queries share: entries with the types of their columns, pages of
+//! them, and columns restricted to values.
 
 use std::marker::PhantomData;
 use std::ops::{Bound, RangeBounds};

@@ -1,4 +1,4 @@
-//! What a transaction has found out about which types have objects in which other schemas.
+//! Which types have objects in which other schemas, as far as a transaction has found out.
 
 use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
@@ -7,7 +7,7 @@ use crate::id::StorageId;
 use crate::layout::SchemaIndex;
 use crate::object::{self, Transaction};
 
-/// What a transaction remembers about which types have objects in which other schemas.
+/// Which types have objects in which other schemas, as a transaction remembers it.
 #[derive(Debug, Default)]
 pub(crate) struct SeenObjects {
     /// Where the counters of `put_elsewhere` were when `none` was filled.
@@ -25,7 +25,7 @@ pub(crate) struct SeenObjects {
 pub(super) enum Rely {
     /// As long as nothing was written. For a refusal, which would be wrong without such objects.
     UntilNextWrite,
-    /// Always. For what does no harm if the objects are gone.
+    /// Always. For uses that do no harm if the objects are gone.
     Always,
 }
 

@@ -2,10 +2,10 @@
 //! sets of models.
 //!
 //! A mix-in is a struct whose fields become fields of each model that flattens it (`mixin`). A kind
-//! is an enum with a variant for each of its models (`member`); what can be given where a kind is
-//! wanted is in `within`. A handle of an object that has a mix-in, whatever its model is, is in
-//! `with`. Field constants of mix-ins and kinds name fields of several models at once (`source`,
-//! `places`).
+//! is an enum with a variant for each of its models (`member`); the types that can be given where a
+//! kind is wanted are in `within`. A handle of an object that has a mix-in, whatever its model is,
+//! is in `with`. Field constants of mix-ins and kinds name fields of several models at once
+//! (`source`, `places`).
 
 mod constant;
 mod member;

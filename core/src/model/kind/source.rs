@@ -14,7 +14,7 @@ use crate::model::target::Target;
     label = "it has no fields in the database"
 )]
 pub trait Source: Sized + 'static {
-    /// What queries return, and the type of the objects that have the field.
+    /// The type that queries return, and the type of the objects that have the field.
     type Found: Target;
 
     /// The fields that a constant means.

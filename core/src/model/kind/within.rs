@@ -1,4 +1,4 @@
-//! What belongs to a kind, and so can be given where an object of the kind is wanted.
+//! Types that belong to a kind, and so can be given where an object of the kind is wanted.
 
 use crate::encoding::Result;
 use crate::id::ObjId;

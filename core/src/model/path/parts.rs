@@ -1,4 +1,5 @@
-//! The values of reference fields: what they refer to, and what refers to an object through them.
+//! The values of reference fields: the objects that they refer to, and the objects that refer to an
+//! object through them.
 
 use std::collections::BTreeSet;
 

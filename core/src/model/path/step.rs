@@ -18,7 +18,7 @@ use crate::model::target::Target;
     note = "a step is the constant of a field with references, such as `Person::FRIENDS`; of a map, `Person::LABELS.key()` or `Person::LABELS.value()`"
 )]
 pub trait ReferenceField: Copy {
-    /// What has the field: a model or a kind; [`Any`](crate::Any) for a field of a mix-in.
+    /// The type that has the field: a model or a kind; [`Any`](crate::Any) for a field of a mix-in.
     type Owner: Target;
 
     /// To what the references refer.

@@ -84,7 +84,8 @@ impl<A: Target, B: Target, N: Plurality> Path<A, B, N> {
         Path { way: self.way.then(field.at(), false), ends: PhantomData }
     }
 
-    /// This path, then to the objects that refer to what it has reached through a field.
+    /// This path, then through a field back to the objects that refer to the objects it has
+    /// reached.
     #[must_use]
     pub fn from<F: ReferenceField>(&self, field: F) -> Path<A, F::Owner, Many>
     where

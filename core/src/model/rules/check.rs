@@ -36,15 +36,15 @@ pub(in crate::model) fn check(tx: &Tx) -> Result<()> {
     let mut check = Check::new(tx);
     let mut failed = Failed::new();
     let (mut rounds, mut first) = (0, 0);
-    // A hook that checks an object may change others. These are then noted, and what was wrong may
-    // be right.
+    // A hook that checks an object may change others. These are then noted, and violations that
+    // were found before may be gone.
     let end = loop {
         let is_over = check.is_over(&failed);
         if !matches!(is_over, Ok(false)) {
             break is_over.map(drop);
         }
         if rounds >= ROUNDS || check.changes > first + MORE_CHANGES {
-            // What is wrong says more than that hooks do not come to an end.
+            // The violations say more than that hooks do not come to an end.
             break if failed.is_empty() { Err(endless(tx, rounds)) } else { Ok(()) };
         }
         rounds += 1;
@@ -76,7 +76,7 @@ fn endless(tx: &Tx, rounds: usize) -> Error {
     ))
 }
 
-/// Objects that break rules, with what was changed and the rules.
+/// Objects that break rules, with their changes and the violations.
 type Failed = BTreeMap<ObjId, (Touched, Vec<Violation>)>;
 
 /// One check of several objects.
@@ -144,7 +144,7 @@ impl<'t> Check<'t> {
         Ok(false)
     }
 
-    /// Everything by which an object breaks rules, as far as these concern what was touched.
+    /// All violations of rules by an object, as far as they concern the touched parts.
     fn object(&mut self, id: ObjId, touched: &Touched) -> Result<Vec<Violation>> {
         let tx = self.tx;
         let mut found = Vec::new();
@@ -199,8 +199,8 @@ impl<'t> Check<'t> {
         match checker.check(self.tx, id) {
             Ok((Judgement::Right, changed)) => {
                 if !changed {
-                    // What was done and undone needs no check. Objects for which the hook has
-                    // called `revalidate` do.
+                    // Changes that were made and undone need no check. Objects for which the hook
+                    // has called `revalidate` do.
                     let mut asked = core.dirty_set.take();
                     asked.retain(|_, touched| touched.whole);
                     core.dirty_set.put_back(asked);
@@ -211,7 +211,7 @@ impl<'t> Check<'t> {
                 Ok(None)
             }
             judged => {
-                // What the hook has done is undone.
+                // The changes of the hook are undone.
                 core.dirty_set.take();
                 core.dirty_set.put_back(noted);
                 judged.map(|(judged, _)| judged.violation(id))
@@ -286,7 +286,7 @@ impl<'t> Check<'t> {
         if rule.exempts(&values) {
             return Ok(None);
         }
-        // A partial index is reported once, because finding out what is missing is expensive.
+        // A partial index is reported once, because finding the missing objects is expensive.
         if self.partial.contains_key(&*rule.path) {
             self.unchecked = true;
             return Ok(None);
@@ -362,7 +362,7 @@ impl<'t> Check<'t> {
 }
 
 impl Validating {
-    /// What the functions of the model have found wrong with an object.
+    /// The violations that the functions of the model have found in an object.
     pub(super) fn violations(self, binding: &Binding, id: ObjId) -> Result<Vec<Violation>> {
         let violation = |(position, message): (Option<usize>, String)| {
             let path = match position {

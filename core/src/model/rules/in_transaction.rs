@@ -36,7 +36,7 @@ impl Tx {
     }
 }
 
-/// Lets the object layer note what the rules need to know.
+/// Lets the object layer note the changes that the rules need.
 pub(in crate::model) fn note_for(core: &Transaction, validation: Validation) {
     let paused = matches!(validation, Validation::Manual | Validation::Off);
     core.dirty_set.set(paused, validation == Validation::Early);

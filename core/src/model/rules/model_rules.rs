@@ -141,7 +141,7 @@ fn required_in_of(field: &ResolvedField, stored: &ResolvedField, shape: &Shape) 
 }
 
 impl Binding {
-    /// What the object layer notes of objects of this model.
+    /// The changes that the object layer notes for objects of this model.
     fn watched(&self, bundle: &SchemaBundle) -> Result<Option<WatchedType>> {
         let (rules, validates) = (&self.rules, &self.info.validates);
         let mut watched = WatchedType {
@@ -185,7 +185,7 @@ impl Binding {
     }
 }
 
-/// What the object layer notes for the rules of these models.
+/// The changes that the object layer notes for the rules of these models.
 pub(in crate::model) fn watched<'b>(
     bindings: impl Iterator<Item = &'b Binding>,
     bundle: &SchemaBundle,

@@ -22,8 +22,8 @@ const NO_SUCH_FIELD: &str = "has no value, because the schema of the object lack
                              renamed it, state the newer name with `was = \"…\"`; otherwise set a value, or \
                              declare an `Option`";
 
-/// What breaks rules in a database. It displays as text for people: how many violations there are,
-/// then a line for each of the first ten, and how many more.
+/// The violations of rules in a database. They display as text for people: how many violations
+/// there are, then a line for each of the first ten, and how many more.
 #[derive(Debug)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
@@ -58,13 +58,13 @@ impl fmt::Display for RulesReport {
 
 /// Checking everything.
 impl Permazen {
-    /// Lists what breaks rules in the whole database, as a check of the format lists damage. Rules
-    /// are otherwise checked for objects that change, so objects that were stored before a rule was
-    /// stated, or by programs that do not check it, may break it. Changes nothing.
+    /// Lists the violations of rules in the whole database, as a check of the format lists damage.
+    /// Rules are otherwise checked for objects that change, so objects that were stored before a
+    /// rule was stated, or by programs that do not check it, may break it. Changes nothing.
     ///
     /// Objects that have the same value are listed once, by the first of them. An object that
     /// cannot be read, because it is damaged or a conversion of it fails, is listed with the
-    /// [cause](Violation::cause), and the check goes on.
+    /// [cause](Violation::cause), and the check continues.
     ///
     /// ```
     /// # use permazen::{Permazen, PermazenObject, Validation, kv::memory::MemoryStore};
@@ -167,7 +167,7 @@ pub(in crate::model) fn check_together(tx: &Tx) -> Result<()> {
     if listed.is_empty() { Ok(()) } else { Err(Error::Invalid(Violations(listed))) }
 }
 
-/// So many objects are noted before they are checked.
+/// This number of objects is noted before they are checked.
 const TOGETHER: usize = 1000;
 
 /// Checks all objects of the models that have hooks that validate, as a commit checks objects that
@@ -302,7 +302,7 @@ fn duplicates(tx: &Tx, rule: &Unique, found: &mut OnViolation<'_>) -> Result<Con
 }
 
 /// Whether an error is about one object, its damage included, and not about the transaction or the
-/// store. A check of everything says so, and goes on.
+/// store. A check of everything says so, and continues.
 fn is_about_one_object(error: &Error) -> bool {
     match error {
         Error::Object(error) => !error.ends_transaction(),
@@ -353,7 +353,7 @@ fn of_object(tx: &Tx, binding: &Binding, id: ObjId) -> Result<Vec<Violation>> {
     Ok(found)
 }
 
-/// What hooks that validate find in one object. It stays as it is.
+/// The violations that validating hooks find in one object. It stays as it is.
 fn by_hooks(tx: &Tx, binding: &Binding, id: ObjId) -> Result<Vec<Violation>> {
     let mut found = Vec::new();
     for checker in &binding.rules.checkers {

@@ -16,7 +16,7 @@ impl Validates {
         self.object || !self.fields.is_empty()
     }
 
-    /// None.
+    /// No function.
     pub const NOTHING: Validates = Validates { object: false, fields: &[] };
 
     /// One for the whole struct if `object` is set, and one for each field at these positions.
@@ -25,7 +25,7 @@ impl Validates {
     }
 }
 
-/// What calls a model's own functions, and keeps what they find wrong.
+/// Calls a model's own functions, and keeps the problems that they find.
 #[derive(Debug)]
 pub struct Validating {
     /// The positions of the fields that have changed; `None` stands for all.

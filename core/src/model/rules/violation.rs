@@ -99,8 +99,8 @@ impl fmt::Display for Violation {
     }
 }
 
-/// What is wrong with the partial index of what must be unique, in words for the program that wrote
-/// to it.
+/// The fault of the partial index of values that must be unique, in words for the program that
+/// wrote to it.
 fn described_for_unique(error: &Error) -> Option<String> {
     let Error::PartialIndex { index, type_name, missing, schemas, immovable } = error else {
         return None;
@@ -143,7 +143,7 @@ impl Violations {
         self.0.len()
     }
 
-    /// Whether there are none.
+    /// Whether there are no violations.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }

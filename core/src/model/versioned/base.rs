@@ -1,4 +1,4 @@
-//! What an object contained when it was loaded, to compare with later.
+//! The content that an object had when it was loaded, to compare with later.
 
 use std::fmt;
 use std::sync::Arc;
@@ -19,8 +19,8 @@ const FORM: u8 = 1;
 /// How many bytes of the check sum end a base.
 const SUM: usize = 8;
 
-/// What an object contained when it was loaded. A [`Versioned`](crate::model::Versioned) value is
-/// stored by comparing it with this.
+/// The content that an object had when it was loaded. A [`Versioned`](crate::model::Versioned)
+/// value is stored by comparing it with this.
 ///
 /// It can be kept as bytes, for example in a form on a web page, and outlives the program. The
 /// bytes have a check sum, so damage is noticed. They are neither secret nor signed: a program that
@@ -38,7 +38,7 @@ pub struct Base {
 struct FieldBase {
     /// The hash of the field's schema ID, which stands for its definition in any database.
     definition: [u8; 16],
-    /// What follows the field in the key, and the value.
+    /// The rest of the key after the field, and the value.
     pairs: Vec<(Vec<u8>, Vec<u8>)>,
 }
 
@@ -73,8 +73,8 @@ impl Base {
         self.schema
     }
 
-    /// The content as the model sees it, also if it is that of another schema. The position of a
-    /// field is unread if it is not known what it was.
+    /// The content as the model sees it, also if it is that of another schema. A field counts as
+    /// unread if its old content is not known.
     pub(in crate::model) fn seen(&self, binding: &Binding, tx: &Transaction) -> Result<Seen> {
         let own = &binding.fields.object_type;
         if self.schema != own.schema_of {
@@ -108,7 +108,7 @@ impl Base {
         Ok(seen)
     }
 
-    /// What the fields of a type contained.
+    /// The content of the fields of a type.
     fn content(&self, object_type: &Arc<ResolvedType>) -> ObjectData {
         let mut data = ObjectBuilder::new(Arc::clone(object_type));
         for field in &object_type.fields {

@@ -1,4 +1,5 @@
-//! The conflict between a value that was loaded earlier and what others have stored since.
+//! The conflict between a value that was loaded earlier and the value that other transactions have
+//! stored since.
 
 use std::fmt;
 

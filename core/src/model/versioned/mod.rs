@@ -1,6 +1,6 @@
-//! Values that know what was loaded, so that storing them writes only what was changed.
+//! Values that remember the loaded content, so that storing them writes only the changes.
 //!
-//! [`Base`] keeps what was loaded. [`Versioned`] is a value with its base. [`ChangedSince`] says
+//! [`Base`] keeps the loaded content. [`Versioned`] is a value with its base. [`ChangedSince`] says
 //! which fields others have changed meanwhile.
 
 mod base;

@@ -1,4 +1,4 @@
-//! Values that know what was loaded, so that storing them writes what was changed
+//! Values that remember the loaded content, so that storing them writes the changes
 //! (docs/src/evolution.md).
 
 use std::collections::BTreeMap;
@@ -21,10 +21,10 @@ use crate::model::tx::Tx;
 use crate::object::{self, ObjectBuilder, ObjectData, value_text};
 use crate::schema::{ResolvedField, ResolvedKind, SchemaId};
 
-/// A value of a model with what its object contained when it was loaded.
+/// A value of a model with the content that its object had when it was loaded.
 ///
-/// [`store`](Versioned::store) writes what was changed in the value, and nothing else. So it does
-/// not undo what other transactions have written in the meantime, as
+/// [`store`](Versioned::store) writes the changes in the value, and nothing else. So it does not
+/// undo the changes that other transactions have written in the meantime, as
 /// [`Obj::store`](crate::model::Obj::store) does. If they have changed the same field, nothing is
 /// written, and the error says which field.
 ///
@@ -82,7 +82,7 @@ impl<M: fmt::Debug> fmt::Debug for Versioned<M> {
 }
 
 impl<M: Model> Obj<'_, M> {
-    /// Reads all fields, and remembers what they were. Costs the same as [`Obj::load`], and memory
+    /// Reads all fields, and remembers their content. Costs the same as [`Obj::load`], and memory
     /// for a second copy of the values.
     ///
     /// # Errors
@@ -136,7 +136,7 @@ impl<M: Model> Versioned<M> {
         Ref::new(self.base.id())
     }
 
-    /// What the object contained when it was loaded.
+    /// The content that the object had when it was loaded.
     pub fn base(&self) -> &Base {
         &self.base
     }
@@ -151,9 +151,9 @@ impl<M: Model> Versioned<M> {
         (self.value, self.base)
     }
 
-    /// Writes what was changed since the value was loaded, and returns the object as it is then,
-    /// for further changes. This value stays as it is, so a transaction that runs again can store
-    /// it again.
+    /// Writes the changes since the value was loaded, and returns the object as it is then, for
+    /// further changes. This value stays as it is, so a transaction that runs again can store it
+    /// again.
     ///
     /// * A simple field, reference or list is written if it was changed. If another transaction has
     ///   changed it too, to another value, that is a conflict.
@@ -161,13 +161,14 @@ impl<M: Model> Versioned<M> {
     ///   causes no conflicts.
     /// * Entries that were added to a map, replaced or removed are written. If another transaction
     ///   has changed the entry of the same key in another way, that is a conflict.
-    /// * What was added to a counter is added to its present number, which may wrap.
+    /// * The number that was added to a counter is added to its present number, which may wrap.
     ///
     /// An object of another schema is changed where it is, if the changed fields have the same
     /// definition there; otherwise it moves. It also moves if a field was changed that its schema
     /// lacks: the field reads as its default, but a newer program may have renamed it. So such a
     /// change is made or refused, also if it sets the default. If a field was not changed and
-    /// cannot be read where the object is, the returned value has in it what this one has.
+    /// cannot be read where the object is, the returned value has the same content in it as this
+    /// one.
     ///
     /// Cost: that of [`Obj::load`] and [`Obj::store`](crate::model::Obj::store); for each changed
     /// counter that of [`CounterOf::add`](crate::model::CounterOf::add); if something was changed
@@ -208,7 +209,7 @@ impl<M: Model> Versioned<M> {
         let binding = handle.binding;
         let mut merge = Merge { binding, base, present: seen, wanted, found: vec![] };
         let Merged { content, changed, counters } = merge.run()?;
-        // What is not known of an object cannot be given to it when it moves.
+        // Unknown content of an object cannot be given to it when it moves.
         let may_move = seen.unread.is_empty();
         let counted = counters.iter().map(|(position, _)| *position);
         if !may_move && !seen.takes(changed.iter().copied().chain(counted)) {
@@ -228,7 +229,7 @@ impl<M: Model> Versioned<M> {
             after.write_counter(field, count);
         }
         let after = after.finish();
-        // What does not fit the struct is refused before anything is written.
+        // A value that does not fit the struct is refused before anything is written.
         let stored = Versioned::of(id, binding, seen.schema, &after)?;
         if !changed.is_empty() && !handle.store_in_place(&content, &changed, seen)? {
             if !may_move {
@@ -247,8 +248,8 @@ impl<M: Model> Versioned<M> {
         Ok(Some(stored))
     }
 
-    /// The object as it is after it was stored. What cannot be read where it is, is as it was
-    /// stored.
+    /// The object as it is after it was stored. A field that cannot be read where the object is has
+    /// its content from `stored`.
     fn as_it_is(&self, handle: &Handle<'_>, stored: &ObjectData) -> Result<Versioned<M>> {
         let (seen, binding) = (handle.seen()?, handle.binding);
         if seen.unread.is_empty() {
@@ -279,24 +280,24 @@ fn deleted(error: Error) -> Error {
     }
 }
 
-/// Brings together what an object was, is, and is to become.
+/// Merges the old, the present and the wanted content of an object.
 struct Merge<'a> {
     binding: &'a Binding,
     base: &'a Seen,
     present: &'a Seen,
     wanted: &'a ObjectData,
-    /// What was changed in two ways.
+    /// The fields that were changed in two ways.
     found: Vec<ChangedField>,
 }
 
-/// What to write.
+/// The changes to write.
 struct Merged {
     /// The content of the object, with the counters it has.
     content: ObjectData,
-    /// The positions of the fields whose content differs from what the object has, or that it may
+    /// The positions of the fields whose content differs from that of the object, or that it may
     /// have under a name that this program does not know.
     changed: Vec<usize>,
-    /// What to add to counters, by position.
+    /// The numbers to add to counters, by position.
     counters: Vec<(usize, i64)>,
 }
 
@@ -312,7 +313,7 @@ impl<'a> Merge<'a> {
                 (!self.base.unread.contains(&position)).then(|| pairs_of(&self.base.data, field));
             let is_unread = self.present.unread.contains(&position);
             let present = match &base {
-                // A field that cannot be read counts as what it was.
+                // A field that cannot be read counts as unchanged.
                 Some(base) if is_unread => base.clone(),
                 _ => pairs_of(&self.present.data, field),
             };
@@ -347,8 +348,8 @@ impl<'a> Merge<'a> {
         Ok(Merged { content: content.finish(), changed, counters })
     }
 
-    /// What was added to a counter since it was loaded; `None` for other fields, and for a counter
-    /// of which it is not known what it was.
+    /// The number that was added to a counter since it was loaded; `None` for other fields, and for
+    /// a counter whose loaded number is not known.
     fn counted(&self, field: &ResolvedField, base: Option<&Pairs<'_>>) -> Result<Option<i64>> {
         let (ResolvedKind::Counter, Some(base)) = (&field.kind, base) else {
             return Ok(None);
@@ -367,7 +368,7 @@ impl<'a> Merge<'a> {
         Ok(Some(self.wanted.counter(field)?.wrapping_sub(base)))
     }
 
-    /// What a field becomes.
+    /// The new content of a field.
     fn field(
         &mut self,
         field: &'a ResolvedField,
@@ -398,7 +399,7 @@ impl<'a> Merge<'a> {
         }
     }
 
-    /// What a set or map becomes.
+    /// The new content of a set or map.
     fn entries(
         &mut self,
         field: &ResolvedField,

@@ -21,8 +21,8 @@ pub(super) fn write_len(mut len: usize, out: &mut Vec<u8>) {
     out.push(len as u8);
 }
 
-/// Reads a number that [`write_len`] wrote, and returns it with what follows; `None` if it does not
-/// end.
+/// Reads a number that [`write_len`] wrote, and returns it with the bytes after it; `None` if it
+/// does not end.
 #[inline]
 pub(super) fn read_len(bytes: &[u8]) -> Option<(usize, &[u8])> {
     let mut len = 0;
@@ -37,7 +37,7 @@ pub(super) fn read_len(bytes: &[u8]) -> Option<(usize, &[u8])> {
     None
 }
 
-/// A key and what belongs to it.
+/// A key and its content.
 pub(super) type Record<'b> = (&'b [u8], &'b [u8]);
 
 /// The record that `bytes` begin with, and its length; `None` if not all of it is there.
@@ -142,7 +142,7 @@ impl Lane {
         let Lane { bytes, entries } = self;
         let key = |entry: &Entry| record_at(bytes, *entry).map_or(&[][..], |(key, _)| key);
         let Some(first) = entries.first().map(key) else { return };
-        // What all keys begin with says nothing.
+        // The common beginning of all keys says nothing.
         let in_common = |common: usize, entry: &Entry| {
             let both = first.iter().zip(key(entry)).take(common);
             both.take_while(|(one, other)| one == other).count()

@@ -14,7 +14,7 @@ use crate::id::{ObjId, StorageId};
 /// lie in the store in the order in which their IDs were drawn.
 pub(super) struct Ids {
     random: StdRng,
-    /// For each type, what the last ID has after the storage ID.
+    /// For each type, the number in its last ID, after the storage ID.
     last: Vec<(StorageId, u64)>,
 }
 
@@ -79,7 +79,7 @@ mod tests {
         StorageId::new(number).unwrap()
     }
 
-    /// What an ID has after the storage ID.
+    /// The number in an ID, after the storage ID.
     fn number(id: ObjId, bits: u32) -> u64 {
         u64::from_be_bytes(*id.as_bytes()) & ((1 << bits) - 1)
     }

@@ -1,4 +1,4 @@
-//! What is loaded: from objects to records.
+//! The loading of objects: from objects to records.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -53,7 +53,7 @@ pub(crate) struct Loader {
     has_given_ids: bool,
     has_references: bool,
     progress: LoadProgress,
-    /// What is reused for each object: its index entries and the lane of each.
+    /// Buffers that are reused for each object: its index entries and the lane of each.
     entries: KeyList,
     entry_lanes: Vec<usize>,
     references: Vec<(ObjId, StorageId)>,
@@ -157,8 +157,8 @@ impl Loader {
         Ok(())
     }
 
-    /// Refuses what a transaction refuses. Collects index entries and references. Returns the lane
-    /// of the object.
+    /// Refuses the same objects as a transaction. Collects index entries and references. Returns
+    /// the lane of the object.
     fn check(&mut self, id: ObjId, data: &ObjectData) -> Result<usize> {
         let object_type = data.object_type();
         let has_this_type = self.schema.type_by_storage_id(id.storage_id());

@@ -1,6 +1,6 @@
 //! Sorted records in a file, and reading them merged.
 //!
-//! A run is what a buffer had when it was full. Its records are in the file lane by lane.
+//! A run is the content of a buffer when it was full. Its records are in the file lane by lane.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
@@ -82,7 +82,7 @@ struct Run<'f> {
     end: u64,
     ahead: usize,
     common: usize,
-    /// What was read.
+    /// The bytes that were read.
     bytes: Vec<u8>,
     /// Where the present record is in it: its key, its content, and what follows.
     key: usize,

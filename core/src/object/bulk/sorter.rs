@@ -200,7 +200,7 @@ mod tests {
             state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
             let len = (state >> 58) as usize;
             let key: Vec<u8> = (0..len).map(|at| (state >> (at % 40)) as u8 & 3).collect();
-            // Some are longer than what is read at a time.
+            // Some are longer than one read.
             let content = vec![number as u8; if number % 97 == 0 { 9000 } else { len }];
             sorter.make_room().unwrap();
             sorter.add((state >> 40) as usize & 1, &key, &content).unwrap();

@@ -16,14 +16,14 @@ use crate::object::store::Undo;
 use crate::object::{Error, Result, Transaction};
 use crate::schema::Schema;
 
-/// A load that writes to a store. Unless it [ends](UnfinishedLoad::ended), what it has written is
-/// taken back when this is dropped, because a function of the caller may have panicked.
+/// A load that writes to a store. Unless it [ends](UnfinishedLoad::ended), the pairs that it has
+/// written are removed when this is dropped, because a function of the caller may have panicked.
 pub(crate) struct UnfinishedLoad {
     kv: Arc<dyn KvDatabase>,
     options: TxOptions,
     retry: Retry,
-    /// What the store has in place of the format version. No other load has the same, so that one
-    /// which was begun after the store was emptied is not taken for this one.
+    /// The value that the store has in place of the format version. No other load has the same, so
+    /// that one which was begun after the store was emptied is not taken for this one.
     mark: Vec<u8>,
     /// Whether the store may have pairs of this load.
     has_pairs: Cell<bool>,
@@ -85,12 +85,12 @@ impl UnfinishedLoad {
         Ok(put_version(kv)?)
     }
 
-    /// What was loaded stays.
+    /// The loaded objects stay.
     pub(crate) fn ended(mut self) {
         self.is_over = true;
     }
 
-    /// Takes back what was loaded. Then this is the empty database again that it was. Does nothing
+    /// Removes the loaded objects. Then this is the empty database again that it was. Does nothing
     /// if the store is not marked: then nothing was written, or the load was complete.
     pub(crate) fn undo(mut self) -> permazen_kv::Result<()> {
         self.take_back()
@@ -163,7 +163,7 @@ fn changed() -> Error {
 }
 
 impl Transaction {
-    /// Refuses a database that has objects, or another schema than that of what was loaded. Then
+    /// Refuses a database that has objects, or another schema than that of the loaded objects. Then
     /// marks the store, so that it is no database until [`UnfinishedLoad::end`] has been called.
     pub(crate) fn begin_load(&self, load: &UnfinishedLoad, schema: &Schema) -> Result<()> {
         let own = self.schema();

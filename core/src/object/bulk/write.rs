@@ -1,9 +1,9 @@
-//! Writing what was loaded, in the order of the keys.
+//! Writing the loaded objects, in the order of the keys.
 //!
-//! This takes many transactions, because a store keeps what one has written in memory. So that no
-//! reader takes a part for the whole, the first one puts [`LOADING`](crate::layout::LOADING) in
-//! place of the format version: such a store is refused, by Permazen for Java too. The last one
-//! puts the format version.
+//! This takes many transactions, because a store keeps in memory the pairs that one transaction has
+//! written. So that no reader takes a part for the whole, the first one puts
+//! [`LOADING`](crate::layout::LOADING) in place of the format version: such a store is refused, by
+//! Permazen for Java too. The last one puts the format version.
 
 use std::io;
 use std::sync::mpsc::{SyncSender, sync_channel};
@@ -152,7 +152,7 @@ impl Loaded {
     }
 }
 
-/// Shows the pairs of an object: what follows its ID in the key, the value, and whether that is a
+/// Shows the pairs of an object: the rest of the key after its ID, the value, and whether that is a
 /// counter. `None` if this is no content of an object.
 fn each_pair(
     mut content: &[u8],

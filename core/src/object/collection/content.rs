@@ -1,4 +1,4 @@
-//! What sets, lists and maps share: the keys of one field of one object.
+//! The part that sets, lists and maps share: the keys of one field of one object.
 
 use std::ops::Bound;
 use std::sync::Arc;
@@ -112,7 +112,7 @@ impl<'t> Content<'t> {
             .map_err(|source| self.invalid(part, source))
     }
 
-    /// Decodes stored bytes of `part`. `suffix` gives what follows the prefix in their key, for
+    /// Decodes stored bytes of `part`. `suffix` gives the rest of the key after the prefix, for
     /// messages.
     pub(crate) fn decode<S: AsRef<[u8]>>(
         &self,
@@ -310,7 +310,7 @@ impl<F> std::fmt::Debug for ContentIter<'_, F> {
 }
 
 impl<'t, F> ContentIter<'t, F> {
-    /// The pairs within `range`. `read` gets what follows the prefix in each key, and the value.
+    /// The pairs within `range`. `read` gets the rest of each key after the prefix, and the value.
     pub(crate) fn new(
         content: &Content<'t>,
         range: &EncodedRange,

@@ -178,7 +178,7 @@ impl<'t> Encoded<'_, ListView<'t>> {
     /// [`Error::Kv`]; [`Error::Ended`].
     pub fn get<R>(self, position: u32, read: impl FnOnce(Option<&[u8]>) -> R) -> Result<R> {
         let ListView { content, .. } = self.0;
-        // No list is this long. What is stored under such a position is damage.
+        // No list is this long. A pair under such a position is damage.
         if position >= MAX_LIST_LEN {
             content.tx.check_open()?;
             return Ok(read(None));

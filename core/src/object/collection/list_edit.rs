@@ -27,8 +27,8 @@ impl ListView<'_> {
         self.set_value_with(position, value, |old| self.decode(position, old))
     }
 
-    /// Replaces an element, and returns what `read` makes of the old one. If `read` fails, nothing
-    /// changes.
+    /// Replaces an element, and returns the result of `read` for the old one. If `read` fails,
+    /// nothing changes.
     pub(in crate::object) fn set_value_with<R>(
         &self,
         position: u32,
@@ -212,8 +212,9 @@ impl ListView<'_> {
         self.encoded().pop_with(|at, element| self.decode(at, element))
     }
 
-    /// Removes the elements from position `from` up to, but not including, `to`. Listeners are told
-    /// the positions that the elements had before; if all go, that the list was cleared.
+    /// Removes the elements from position `from` up to, but not including, `to`. Listeners get the
+    /// positions that the elements had before; if all elements are removed, they get the event that
+    /// the list was cleared.
     ///
     /// Cost: one seek; a scan of these elements and all after them; one put for each element after
     /// them; one range removal. For the range removal, as many elements as were removed are read
@@ -283,8 +284,8 @@ impl ListView<'_> {
 
     /// Removes every element for which `keep` returns `false`, in one pass. Returns how many were
     /// removed. Listeners are called for each of them, from the front, with the position that it
-    /// has when those before it are gone, as if each were removed alone; if all go, they are told
-    /// that the list was cleared. Cost: all elements are read once, then as much as
+    /// has when those before it are gone, as if each were removed alone; if all are removed, they
+    /// get the event that the list was cleared. Cost: all elements are read once, then as much as
     /// [`remove_range`](ListView::remove_range) from the first one removed.
     ///
     /// `keep` is called for a copy of the elements at the beginning. It may change anything except
@@ -448,8 +449,8 @@ impl Encoded<'_, ListView<'_>> {
         self.set_with(position, element, |old| Ok(old.to_vec()))
     }
 
-    /// Replaces an element, and returns what `read` makes of the old one. If `read` fails, nothing
-    /// changes.
+    /// Replaces an element, and returns the result of `read` for the old one. If `read` fails,
+    /// nothing changes.
     pub(crate) fn set_with<R>(
         self,
         position: u32,
@@ -522,7 +523,7 @@ impl Encoded<'_, ListView<'_>> {
         self.remove_with(position, |old| Ok(old.to_vec()))
     }
 
-    /// Removes the element at a position, and returns what `read` makes of it. If `read` fails,
+    /// Removes the element at a position, and returns the result of `read` for it. If `read` fails,
     /// nothing changes.
     pub(crate) fn remove_with<R>(
         self,
@@ -554,7 +555,7 @@ impl Encoded<'_, ListView<'_>> {
         })
     }
 
-    /// Removes the last element, and returns what `read` makes of it. If `read` fails, nothing
+    /// Removes the last element, and returns the result of `read` for it. If `read` fails, nothing
     /// changes.
     pub(crate) fn pop_with<R>(
         self,

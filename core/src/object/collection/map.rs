@@ -317,8 +317,8 @@ impl<'t> Encoded<'_, MapView<'t>> {
         self.put_with(key, value, |old| Ok(old.to_vec()))
     }
 
-    /// Sets the value of a key, and returns what `read` makes of the old value. If `read` fails,
-    /// nothing changes.
+    /// Sets the value of a key, and returns the result of `read` for the old value. If `read`
+    /// fails, nothing changes.
     pub(crate) fn put_with<R>(
         self,
         key: &[u8],
@@ -337,7 +337,7 @@ impl<'t> Encoded<'_, MapView<'t>> {
         self.remove_with(key, |old| Ok(old.to_vec()))
     }
 
-    /// Removes an entry, and returns what `read` makes of its value. If `read` fails, nothing
+    /// Removes an entry, and returns the result of `read` for its value. If `read` fails, nothing
     /// changes.
     pub(crate) fn remove_with<R>(
         self,

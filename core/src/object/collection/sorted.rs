@@ -1,4 +1,4 @@
-//! What sets and maps share: pairs in the order of their encoded elements or keys.
+//! The part that sets and maps share: pairs in the order of their encoded elements or keys.
 
 use std::ops::Bound;
 use std::sync::Arc;
@@ -150,8 +150,8 @@ impl<'t> Sorted<'t> {
 
     // ------------------------------------------------------------------ changing
 
-    /// Sets the value of a key, and returns what `read` makes of the old value. If `read` fails,
-    /// nothing changes.
+    /// Sets the value of a key, and returns the result of `read` for the old value. If `read`
+    /// fails, nothing changes.
     pub(super) fn put<R>(
         &self,
         key: &[u8],
@@ -199,8 +199,8 @@ impl<'t> Sorted<'t> {
             content.check_entry(keys, key, 0)?;
             values.map_or(Ok(()), |values| content.check_entry(values, value, key.len()))
         };
-        // Mostly the pair is new, and putting it finds out. What may be refused is read first,
-        // because a pair that is there already is not refused.
+        // Mostly the pair is new, and putting it finds out. If the put may be refused, the pair is
+        // read first, because a pair that is there already is not refused.
         let store = content.tx.store();
         let at_once = !store.refuses() && store.fits(stored.len()) && check_entries().is_ok();
         let old = match at_once {
@@ -241,7 +241,7 @@ impl<'t> Sorted<'t> {
         Ok(result)
     }
 
-    /// Removes a pair, and returns what `read` makes of its value. If `read` fails, nothing
+    /// Removes a pair, and returns the result of `read` for its value. If `read` fails, nothing
     /// changes.
     pub(super) fn remove<R>(
         &self,
@@ -287,8 +287,8 @@ impl<'t> Sorted<'t> {
         Ok(())
     }
 
-    /// Removes the first pair, or the last one if `direction` is reverse, and returns what `decode`
-    /// makes of it. If `decode` fails, nothing changes.
+    /// Removes the first pair, or the last one if `direction` is reverse, and returns the result of
+    /// `decode` for it. If `decode` fails, nothing changes.
     pub(super) fn pop<T>(
         &self,
         direction: Direction,

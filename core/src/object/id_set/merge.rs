@@ -1,7 +1,7 @@
 //! Merges sorted streams of object IDs: unions, intersections and differences of any depth.
 //!
-//! A merge keeps what its streams have answered, so that each ID is read once. After a change of
-//! the transaction, it forgets all that, and asks each stream anew what comes after the last ID
+//! A merge keeps the answers of its streams, so that each ID is read once. After a change of the
+//! transaction, it forgets all that, and asks each stream anew for the IDs after the last one
 //! returned.
 
 use std::cell::Cell;
@@ -130,12 +130,12 @@ impl<'t> Merge<'t> {
         Ok(None)
     }
 
-    /// Skips what comes before `position`.
+    /// Skips the IDs before `position`.
     pub(in crate::object) fn skip_to(&mut self, position: Position) {
         self.from = self.from.map(|from| from.max(position));
     }
 
-    /// Forgets what the parts have answered.
+    /// Forgets the answers of the parts.
     #[cold]
     fn forget(&mut self) {
         for part in &mut self.parts {
@@ -163,7 +163,7 @@ impl<'t> Merge<'t> {
                     // The last answer holds for this target too.
                     (Some(head), _) if !head.is_before(target) => answer = Some(head),
                     (_, Kind::Plain(plain)) => {
-                        // What was not read yet begins here.
+                        // The unread IDs begin here.
                         if part.head.is_none() {
                             plain.skip_to(target);
                         }

@@ -81,7 +81,7 @@ impl Transaction {
     }
 }
 
-/// What the project's own crates use: it changes without notice.
+/// Items for the project's own crates: they change without notice.
 #[doc(hidden)]
 impl Transaction {
     /// All objects of these types in any schema, by ascending ID.

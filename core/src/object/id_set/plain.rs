@@ -15,7 +15,7 @@ use crate::object::index::{
 use crate::object::store::{LiveScan, ScanSource, ShortKey, extend_to_after_prefix};
 
 /// The place of an ID in a direction. It is the ID as a number, complemented when going backward,
-/// so that what comes later is always greater.
+/// so that the position of a later ID is always greater.
 pub(in crate::object) type Position = u64;
 
 /// The position of `id` when going in `direction`.
@@ -78,7 +78,7 @@ impl<'t> Plain<'t> {
         }
     }
 
-    /// Goes back to the beginning, and forgets what was read.
+    /// Goes back to the beginning, and forgets the IDs that were read.
     pub(super) fn restart(&mut self) {
         match self {
             Plain::Keys(keys) => keys.restart(),
@@ -86,7 +86,7 @@ impl<'t> Plain<'t> {
         }
     }
 
-    /// Skips what comes before `position`.
+    /// Skips the IDs before `position`.
     pub(in crate::object) fn skip_to(&mut self, target: Position) {
         match self {
             Plain::Keys(keys) => keys.skip_to(target),

@@ -19,10 +19,10 @@ use crate::object::store::ScanSource;
 ///
 /// A set is a description: nothing is read until it is used. To combine sets, their sorted streams
 /// are merged. Each operand is read at most once. An intersection or difference skips with seeks
-/// what the other operand cannot contain. Any number of sets can be combined in any way. A step of
-/// a union of *k* sets takes time proportional to log *k* for each of them that contains the ID;
-/// the first step, and each after a change of the transaction, takes a seek for each of the *k*
-/// sets.
+/// the IDs that the other operand cannot contain. Any number of sets can be combined in any way. A
+/// step of a union of *k* sets takes time proportional to log *k* for each of them that contains
+/// the ID; the first step, and each after a change of the transaction, takes a seek for each of the
+/// *k* sets.
 #[derive(Clone)]
 pub struct IdSet<'t> {
     source: &'t dyn ScanSource,
@@ -223,7 +223,7 @@ impl<'t> IdSet<'t> {
     /// ahead of it are not returned; IDs that are inserted ahead of it are. This also holds for any
     /// combination of sets. After its end or an error, the iterator does not begin again. Cost: one
     /// step per key, and a seek per batch and per jump. A step after a change of the transaction
-    /// reads anew what comes next: a seek for each simple set that it asks.
+    /// reads the next IDs anew: a seek for each simple set that it asks.
     pub fn iter(&self) -> Ids<'t> {
         Ids {
             source: self.source,
@@ -285,7 +285,7 @@ impl<'t> IdSet<'t> {
         }
     }
 
-    /// What the IDs are restricted to, if the set has all objects that the filter wants.
+    /// The filter of the IDs, if the set has all objects that the filter wants.
     pub(crate) fn filter_of_all(&self) -> Option<&ColumnFilter> {
         match &self.node.op {
             Op::Keys { prefix, filter } if prefix.is_empty() => Some(filter),

@@ -36,7 +36,7 @@ impl<'t> Stream<'t> {
         }
     }
 
-    /// Skips what comes before `position`.
+    /// Skips the IDs before `position`.
     pub(in crate::object) fn skip_to(&mut self, position: Position) {
         match self {
             Stream::Plain(plain) => plain.skip_to(position),

@@ -22,7 +22,7 @@ pub(super) struct BothEnds<'t> {
     done: bool,
 }
 
-/// What a walk has found.
+/// The result of a walk.
 #[derive(Clone, Copy)]
 pub(super) enum FoundEntry {
     /// A plain entry.

@@ -116,7 +116,7 @@ fn lower(a: Bound<Vec<u8>>, b: Bound<Vec<u8>>) -> Bound<Vec<u8>> {
     }
 }
 
-/// The range of what is in both ranges.
+/// The intersection of both ranges.
 pub(crate) fn intersect_ranges(a: &EncodedRange, b: &EncodedRange) -> EncodedRange {
     (higher(a.0.clone(), b.0.clone()), lower(a.1.clone(), b.1.clone()))
 }

@@ -62,7 +62,7 @@ struct Entry<'k> {
 }
 
 impl Entry<'_> {
-    /// What follows the prefix. It orders the entries of all sources.
+    /// The rest of the key after the prefix. It orders the entries of all sources.
     fn rest(&self) -> &[u8] {
         self.key.get(self.prefix..).unwrap_or_default()
     }

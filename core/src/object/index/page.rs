@@ -14,10 +14,10 @@ const LARGEST_BATCH: usize = 4096;
 
 /// Some entries of a view, one after the other.
 pub(crate) struct Entries<T> {
-    /// What was read of each entry.
+    /// The values that were read, one for each entry.
     pub(crate) read: Vec<T>,
-    /// The position of the first and of the last of them. A position is what follows the prefix of
-    /// the index in the key, without the columns that the view does not return.
+    /// The position of the first and of the last of them. A position is the rest of the key after
+    /// the prefix of the index, without the columns that the view does not return.
     pub(crate) ends: Option<(Vec<u8>, Vec<u8>)>,
     /// Whether there are more.
     pub(crate) more: bool,

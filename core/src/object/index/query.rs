@@ -192,7 +192,7 @@ impl Transaction {
     }
 }
 
-/// What the project's own crates use: it changes without notice.
+/// Items for the project's own crates: they change without notice.
 #[doc(hidden)]
 impl Transaction {
     /// The index with this storage ID, of any kind, with all its columns.

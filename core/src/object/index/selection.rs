@@ -15,7 +15,7 @@ use crate::layout::SchemaIndex;
 use crate::object::error::Result;
 use crate::object::store::{ScanOverlay, ScanSource};
 
-/// What index views read from.
+/// The source that index views read.
 pub(crate) trait IndexSource: ScanSource {
     /// The encoding of the keys of the map in object `id` whose values have this storage ID.
     fn map_key_encoding(&self, id: ObjId, value: StorageId) -> Result<Arc<dyn Encoding>>;
@@ -36,7 +36,7 @@ pub(crate) struct Selection {
     pub(crate) columns: usize,
     /// If given, only objects of these schemas are wanted. They ascend.
     pub(crate) schemas: Option<Vec<SchemaIndex>>,
-    /// What is shown besides the entries of the index itself.
+    /// The entries that are shown besides those of the index itself.
     pub(crate) overlay: Option<Arc<IndexOverlay>>,
 }
 
@@ -51,7 +51,7 @@ impl Selection {
         }
     }
 
-    /// The key span of what is wanted, and the columns whose restrictions the span does not
+    /// The key span of the wanted entries, and the columns whose restrictions the span does not
     /// express.
     pub(crate) fn span(&self) -> (Vec<u8>, Option<Vec<u8>>, Vec<usize>) {
         let (mut min, mut max, checked) = self.column_span();
@@ -66,7 +66,7 @@ impl Selection {
         (min, max, checked)
     }
 
-    /// What scans of the entries read through.
+    /// The overlay through which scans of the entries read.
     pub(super) fn scan_overlay(&self) -> Option<Arc<dyn ScanOverlay>> {
         self.overlay.clone().map(|overlay| overlay as Arc<_>)
     }

@@ -349,7 +349,7 @@ impl<'t> IndexView<'t> {
     }
 
     /// The entries in index order, with all their columns decoded by `decode`. If it fails,
-    /// iteration goes on, unless the entry is damaged: then that is the error, and the last item.
+    /// iteration continues, unless the entry is damaged: then that is the error, and the last item.
     pub(crate) fn rows<T, E, F>(&self, decode: F) -> Rows<'t, F>
     where
         F: FnMut(crate::object::IndexEntryRef<'_, 't>) -> std::result::Result<T, E>,

@@ -88,9 +88,9 @@ pub(crate) struct RunOptions<'a, E> {
     /// How many refusals are listed.
     pub(crate) listed: usize,
     pub(crate) refusals: Vec<NotMoved<E>>,
-    /// Is told after each batch. If it returns `Break`, the run ends.
+    /// Is called after each batch. If it returns `Break`, the run ends.
     pub(crate) progress: Option<Box<OnProgress<'a>>>,
-    /// Is told of each object that stays where it is, after its batch.
+    /// Is called with each object that stays where it is, after its batch.
     pub(crate) on_refusal: Option<Box<OnRefusal<'a, E>>>,
 }
 
@@ -183,8 +183,8 @@ pub(crate) trait Batches {
 /// ended.
 ///
 /// # Errors
-/// The errors of transactions, if running the batch again does not help. What was moved in earlier
-/// batches stays moved.
+/// The errors of transactions, if running the batch again does not help. Objects that earlier
+/// batches moved stay moved.
 pub(crate) fn in_batches<B: Batches>(
     batches: &B,
     options: &mut RunOptions<'_, B::Error>,

@@ -46,7 +46,7 @@ impl Transaction {
     }
 }
 
-/// What the project's own crates use: it changes without notice.
+/// Items for the project's own crates: they change without notice.
 #[doc(hidden)]
 impl Transaction {
     /// Moves an object to a recorded schema, which may be older or newer, if it loses nothing.
@@ -58,7 +58,8 @@ impl Transaction {
     /// lists what becomes what (docs/src/evolution.md#what-a-move-may-lose). Fields that are new
     /// get the default value or are empty. Listeners are called as for any other change.
     ///
-    /// [`Transaction::migrate`] moves an object by Java's rules, which lose what has no place.
+    /// [`Transaction::migrate`] moves an object by Java's rules, which lose values that have no
+    /// place.
     ///
     /// ```
     /// use std::sync::Arc;
@@ -103,8 +104,8 @@ impl Transaction {
     }
 
     /// Moves an object to a recorded schema as [`migrate_exactly`](Self::migrate_exactly) does, and
-    /// accepts that it loses what has no place there. Returns what that was; nothing if the object
-    /// already has that schema.
+    /// accepts that it loses values that have no place there. Returns the losses; nothing if the
+    /// object already has that schema.
     ///
     /// A value without an exact counterpart becomes what
     /// [`Conversion::lossy`](crate::encoding::Conversion::lossy) makes of it, or else the default;
@@ -135,7 +136,7 @@ impl Transaction {
 pub(super) enum Losses {
     /// It is refused.
     Refused,
-    /// It happens, and this is what is lost.
+    /// It happens, with these losses.
     Accepted(Option<WouldLose>),
 }
 

@@ -20,10 +20,10 @@ impl Narrows for Transaction {
     }
 }
 
-/// What follows the field in a key, and the value.
+/// The rest of the key after the field, and the value.
 pub(crate) type Pair<'d> = (Cow<'d, [u8]>, Cow<'d, [u8]>);
 
-/// What a field gets.
+/// The content that a field gets.
 pub(crate) enum Content<'d> {
     /// These pairs.
     Pairs(Vec<Pair<'d>>),
@@ -60,7 +60,7 @@ pub(crate) struct FieldConversion<'a, 'd> {
 }
 
 impl<'d> FieldConversion<'_, 'd> {
-    /// What the field gets.
+    /// The content that the field gets.
     pub(crate) fn content(&self) -> std::result::Result<Content<'d>, Lost> {
         use ResolvedKind::{Counter, List, Map, Set, Simple};
         if self.rule == Rule::Reset {

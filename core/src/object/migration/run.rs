@@ -78,7 +78,7 @@ impl Database {
 /// * An object that would lose something, or that cannot be moved for another reason, stays as it
 ///   is, is counted and listed, and is not tried again in this run.
 /// * A run that was stopped or killed loses at most the batch that was not committed. The next run
-///   continues with what is left: that is recorded in the database with each object.
+///   continues with the objects that are left: the database records the schema of each object.
 /// * Other programs read and write meanwhile. If a batch conflicts with them, it is rolled back and
 ///   done again in smaller parts.
 /// * Objects that others create in other schemas during the run are moved too, if the run is not
@@ -105,13 +105,13 @@ struct ObjectMoves<'a> {
     accepts_losses: bool,
     /// How many losses are listed.
     listed: usize,
-    /// What was lost in the batches that are committed.
+    /// The losses in the batches that are committed.
     lost: RefCell<Lost>,
-    /// What is lost in the batch that runs.
+    /// The losses in the batch that runs.
     lost_in_batch: RefCell<Lost>,
 }
 
-/// What objects that moved have lost.
+/// The losses of objects that moved.
 #[derive(Default)]
 struct Lost {
     objects: u64,
@@ -147,7 +147,7 @@ impl fmt::Display for NotMoved<Error> {
     }
 }
 
-/// What a run has done.
+/// The result of a run.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct MigrationReport {
@@ -160,7 +160,7 @@ pub struct MigrationReport {
     /// How many of the objects that moved have lost something; in a dry run, how many would. None,
     /// unless that was accepted ([`MigrateObjects::accept_losses`]).
     pub lossy: u64,
-    /// What the first of these have lost, at most [`MigrateObjects::list`] many.
+    /// The losses of the first of these, at most [`MigrateObjects::list`] many.
     pub losses: Vec<WouldLose>,
     /// Why the run has ended.
     pub end: MigrationEnd,
@@ -264,9 +264,9 @@ impl<'a> MigrateObjects<'a> {
     ///
     /// # Errors
     /// [`SchemaError::UnknownSchema`](crate::schema::SchemaError::UnknownSchema); the errors of
-    /// [`Database::begin`] and of the commit, if running the batch again does not help. What was
-    /// moved in earlier batches stays moved. That an object cannot be moved is no error; the report
-    /// says so.
+    /// [`Database::begin`] and of the commit, if running the batch again does not help. Objects
+    /// that earlier batches moved stay moved. That an object cannot be moved is no error; the
+    /// report says so.
     pub fn run(mut self) -> Result<MigrationReport> {
         self.moves.listed = self.options.listed;
         let (moved, refused, end) = in_batches(&self.moves, &mut self.options)?;
@@ -367,7 +367,7 @@ impl Batches for ObjectMoves<'_> {
 
     fn transact(&self, is_dry: bool, body: &mut Batch<'_, Error>) -> Result<Done<Error>> {
         let done = self.retrying(is_dry, |tx| {
-            // What a batch has lost that was rolled back is not lost.
+            // A batch that was rolled back has lost nothing.
             self.lost_in_batch.take();
             let done = body(&tx)?;
             if is_dry {

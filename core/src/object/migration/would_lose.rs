@@ -18,7 +18,7 @@ pub struct WouldLose {
     pub from: SchemaId,
     /// The schema to which it was to move.
     pub to: SchemaId,
-    /// What would be lost, at least one value.
+    /// The values that would be lost, at least one.
     pub losses: Vec<LostValue>,
 }
 

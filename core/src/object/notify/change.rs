@@ -21,7 +21,7 @@ pub struct FieldChange {
     pub(crate) kind: ChangeKind,
 }
 
-/// What has changed. Values are encoded; defaults and nulls are included.
+/// The kind of a change, with its values. Values are encoded; defaults and nulls are included.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ChangeKind<V = Box<[u8]>> {
@@ -55,9 +55,10 @@ pub enum ChangeKind<V = Box<[u8]>> {
     ListRemove {
         /// The position that it had. If `remove_range`, or other content for the object, removes
         /// several elements, that is before all of them went: the first two of three have 0 and 1.
-        /// Otherwise each removal is told as if it were made alone, after those told before, so the
-        /// same two have 0 and 0: by `retain`, by a deletion of what the elements refer to, and by
-        /// a move to a schema that does not allow such references.
+        /// Otherwise each removal is reported as if it were made alone, after the removals reported
+        /// before it. So the same two have 0 and 0. This is so for `retain`, for a deletion of the
+        /// objects to which the elements refer, and for a move to a schema that does not allow such
+        /// references.
         index: u32,
         /// The element.
         value: V,
@@ -127,12 +128,12 @@ impl FieldChange {
         &self.field
     }
 
-    /// What has changed, encoded.
+    /// The change, encoded.
     pub fn kind(&self) -> &ChangeKind {
         &self.kind
     }
 
-    /// What has changed, decoded.
+    /// The change, decoded.
     ///
     /// # Errors
     /// [`Error::Inconsistent`] if old values, which are stored bytes, are not values of the field.

@@ -25,7 +25,7 @@ impl Transaction {
     fn tell(&self, queued: &Queued) -> Result<()> {
         let (hooks, listeners) = (self.notifier.hooks(), self.notifier.listeners());
         let _caused = self.notifier.calls().caused_by(queued.cause.clone());
-        // A move to another schema is no change for hooks: it keeps what the object says.
+        // A move to another schema is no change for hooks: it keeps the values of the object.
         if let Some(hooks) = hooks
             && !queued.by_move
         {
@@ -162,7 +162,7 @@ impl Transaction {
     }
 }
 
-/// The error of a hook, marked as such: the operation of which it was told is undone.
+/// The error of a hook, marked as such: the operation that caused its call is undone.
 fn of_hook(error: Error) -> Error {
     match error {
         Error::Hook(_) => error,

@@ -1,4 +1,4 @@
-//! The listeners, and for what each is called (docs/src/listeners.md).
+//! The listeners, and the events for which each is called (docs/src/listeners.md).
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -170,7 +170,7 @@ pub(crate) type Delete = dyn Fn(&Transaction, ObjId, &[ObjId]) -> Result<()> + S
 type Schema = dyn Fn(&Transaction, &SchemaChange) -> Result<()> + Send + Sync;
 type Field = dyn Fn(&Transaction, &FieldChange, &[ObjId]) -> Result<()> + Send + Sync;
 
-/// A listener, and for what it is called.
+/// A listener, and the events for which it is called.
 #[derive(Clone)]
 enum Registered {
     Created(StorageId, Arc<Create>),

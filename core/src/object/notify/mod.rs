@@ -1,4 +1,5 @@
-//! Listeners: which there are, for what they are called, and calling them after a change.
+//! Listeners: which there are, the events for which they are called, and calling them after a
+//! change.
 //!
 //! Other folders of `object` queue changes of fields. `operation.rs` delivers them when the
 //! operation that made them is complete. Listeners to creation, deletion and moves are called at

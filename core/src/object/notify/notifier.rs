@@ -34,11 +34,11 @@ pub(in crate::object) struct Notifier {
     moving: Cell<ByMove>,
     /// The types whose objects are noted in `happened`.
     noted: RefCell<Vec<StorageId>>,
-    /// What has happened to objects, for those that are told after the commit.
+    /// The events of objects, for the observers that are called after the commit.
     happened: RefCell<Vec<(ObjId, Happened)>>,
 }
 
-/// What has happened to an object.
+/// An event of an object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Happened {
     Created,
@@ -219,7 +219,7 @@ impl Notifier {
         Holding(self)
     }
 
-    /// Sets aside what is waiting, until the returned guard is dropped.
+    /// Sets aside the waiting changes, until the returned guard is dropped.
     pub(in crate::object) fn set_aside(&self) -> SetAside<'_> {
         let waiting = (self.queue.take(), self.held.take());
         SetAside { notifier: self, waiting }
@@ -283,7 +283,7 @@ impl Notifier {
         self.noted.replace(types);
     }
 
-    /// Notes what has happened to an object, if this is wanted.
+    /// Notes an event of an object, if this is wanted.
     pub(super) fn note(&self, id: ObjId, what: Happened) {
         if self.silent.get() || !self.noted.borrow().contains(&id.storage_id()) {
             return;
@@ -294,12 +294,13 @@ impl Notifier {
         }
     }
 
-    /// Takes what has happened to objects.
+    /// Takes the noted events of objects.
     pub(super) fn take_happened(&self) -> Vec<(ObjId, Happened)> {
         self.happened.take()
     }
 
-    /// Forgets what was queued, held back and noted since `mark`, and the hooks that were added.
+    /// Forgets the events that were queued, held back and noted since `mark`, and the hooks that
+    /// were added.
     pub(in crate::object) fn forget_since(&self, mark: &Mark) {
         if let Some(hooks) = &mut *self.hooks.borrow_mut()
             && hooks.len() > mark.hooks

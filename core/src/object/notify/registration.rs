@@ -100,13 +100,13 @@ impl Transaction {
         self.notifier.set_noted(types);
     }
 
-    /// Notes what has happened to an object, for those that are told after the commit, if they want
-    /// to know. It is forgotten if the operation that does it is undone.
+    /// Notes an event of an object, for the observers that are called after the commit, if they
+    /// want it. It is forgotten if its operation is undone.
     pub(crate) fn note_happened(&self, id: ObjId, what: Happened) {
         self.notifier.note(id, what);
     }
 
-    /// Takes what has happened to objects, in order.
+    /// Takes the noted events of objects, in order.
     pub(crate) fn take_happened(&self) -> Vec<(ObjId, Happened)> {
         self.notifier.take_happened()
     }
@@ -122,7 +122,7 @@ impl Transaction {
     }
 }
 
-/// What the project's own crates use: it changes without notice.
+/// Items for the project's own crates: they change without notice.
 #[doc(hidden)]
 impl Transaction {
     /// The present listeners.

@@ -22,12 +22,12 @@ pub(super) struct Both<'a> {
 }
 
 impl Both<'_> {
-    /// Whether nothing more is to be looked for.
+    /// Whether the search is to end.
     pub(super) fn is_stopped(&self) -> bool {
         self.stop.is_some_and(|stop| stop.load(Ordering::Relaxed))
     }
 
-    /// What a pair has after the writes, if it had `old` before.
+    /// The value of a pair after the writes, if it was `old` before.
     pub(super) fn new_value(&self, key: &[u8], old: Option<&[u8]>) -> Option<Vec<u8>> {
         let writes = self.writes;
         let value = match writes.puts.get(key) {
@@ -38,7 +38,7 @@ impl Both<'_> {
         let Some(by) = writes.adjusts.get(key) else { return Some(value) };
         match self.before.decode_counter(&value) {
             Ok(count) => Some(self.before.encode_counter(count.wrapping_add(*by)).to_vec()),
-            // What is no counter is not adjusted.
+            // A value that is no counter is not adjusted.
             Err(_) => Some(value),
         }
     }
@@ -53,7 +53,7 @@ impl Both<'_> {
         })
     }
 
-    /// What a key had before.
+    /// The value of a key before the writes.
     pub(super) fn old_value(&self, key: &[u8]) -> Result<Option<Vec<u8>>> {
         Ok(self.before.get(key)?.map(|value| value.into_owned()))
     }

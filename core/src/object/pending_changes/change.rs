@@ -1,4 +1,4 @@
-//! What has become of objects and fields: values before and after, encoded.
+//! The changes of objects and fields: values before and after, encoded.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ pub enum NetChange {
     Pair(NetPair),
 }
 
-/// What has become of an object.
+/// The change of an object.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct NetObject {
@@ -56,7 +56,7 @@ impl NetObject {
     }
 }
 
-/// What has become of a field.
+/// The change of a field.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct NetField {
@@ -65,7 +65,7 @@ pub struct NetField {
     /// The field as it is; `None` if the object was deleted, or its new schema lacks the field. If
     /// the object was moved, the field can have another encoding than before.
     pub after: Option<Arc<ResolvedField>>,
-    /// What was in it, and what is. Old values are of the encoding of `before`, new ones of that of
+    /// The old and the new content. Old values are of the encoding of `before`, new ones of that of
     /// `after`.
     pub content: NetContent,
 }
@@ -77,24 +77,24 @@ impl NetField {
     }
 }
 
-/// What was in a field, and what is in it now. All values are encoded.
+/// The old and the new content of a field. All values are encoded.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum NetContent {
     /// A simple field.
     Simple {
-        /// What it was; `None` if there was no such field, or the default of its encoding is not
+        /// The old value; `None` if there was no such field, or the default of its encoding is not
         /// known.
         old: Option<Box<[u8]>>,
-        /// What it is; `None` if there is no such field, or the default of its encoding is not
+        /// The new value; `None` if there is no such field, or the default of its encoding is not
         /// known.
         new: Option<Box<[u8]>>,
     },
     /// A counter. Without a stored number, it counts as 0.
     Counter {
-        /// What it was.
+        /// The old number.
         old: i64,
-        /// What it is.
+        /// The new number.
         new: i64,
     },
     /// A set.

@@ -1,4 +1,4 @@
-//! One object before and after: what is stored for it, by field.
+//! One object before and after: its stored content, by field.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::mem::discriminant;
@@ -14,9 +14,9 @@ use crate::layout;
 use crate::object::Result;
 use crate::schema::{ResolvedField, ResolvedKind, ResolvedType, SchemaBundle};
 
-/// What an object is, by the value of its own pair.
+/// The state of an object, by the value of its own pair.
 enum State {
-    /// There is none.
+    /// The object does not exist.
     Absent,
     /// One of this type.
     Of(Arc<ResolvedType>),
@@ -34,7 +34,7 @@ impl State {
     }
 }
 
-/// What the writes change in an object.
+/// The changes that the writes make to an object.
 pub(super) fn changes_of(of: &Both<'_>, id: ObjId) -> Result<VecDeque<NetChange>> {
     let end = layout::prefix_end(id.as_bytes());
     let mut touched = of.touched(KeySpan::new(id.as_bytes(), end.as_deref()))?;
@@ -77,7 +77,7 @@ struct Object<'a, 'w> {
     strays: Vec<NetPair>,
 }
 
-/// What follows the field in a key, and the value.
+/// The rest of the key after the field, and the value.
 type Pair = (Box<[u8]>, Box<[u8]>);
 
 /// The pairs of a field that differ.
@@ -191,7 +191,7 @@ impl Object<'_, '_> {
             }
         };
         let differs = match &content {
-            // What is the same in another encoding is a difference.
+            // The same value in another encoding is a difference.
             NetContent::Simple { old, new } => {
                 old != new
                     || before.map(|field| field.storage_id) != after.map(|field| field.storage_id)

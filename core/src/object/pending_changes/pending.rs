@@ -9,16 +9,17 @@ use crate::layout::TABLES_SPAN;
 use crate::object::{Result, Transaction};
 use crate::schema::{SchemaBundle, SchemaTables};
 
-/// What the project's own crates use: it changes without notice.
+/// Items for the project's own crates: they change without notice.
 #[doc(hidden)]
 impl Transaction {
-    /// Shows what this transaction has changed so far to `body`; `None` if the store does not keep
-    /// what is written apart from what it contains. It does in the transactions of the optimistic
+    /// Shows the changes of this transaction so far to `body`; `None` if the store does not keep
+    /// the written pairs apart from its content. It does in the transactions of the optimistic
     /// engine, and in read-only ones of LMDB and SQLite
     /// ([`KvTransaction::pending`](permazen_kv::KvTransaction::pending)).
     ///
-    /// The reads are not tracked: changes of others to what is shown are no conflict. `body` cannot
-    /// use the transaction. Cost: that of [`NetChanges`], as far as `body` asks for changes.
+    /// The reads are not tracked: changes that other transactions make to the shown data are no
+    /// conflict. `body` cannot use the transaction. Cost: that of [`NetChanges`], as far as `body`
+    /// asks for changes.
     ///
     /// ```
     /// use std::sync::Arc;

@@ -14,8 +14,8 @@ use crate::layout::{self, KeyKind, StorageIdKey};
 use crate::object::{IndexShape, Result};
 use crate::schema::SchemaBundle;
 
-/// What writes change, by object and field, compared with the snapshot that they are on. What is
-/// written and is as it was before does not count.
+/// What writes change, by object and field, compared with the snapshot that they are on. A write
+/// that leaves the value as it was does not count.
 ///
 /// This is an iterator: it finds one change after the other, in the order of the keys, and keeps
 /// in memory what writes touch of one object. Index entries are left out, because they follow from
@@ -65,7 +65,7 @@ pub struct NetChanges<'a> {
     of: Both<'a>,
     /// Where to continue; `None` at the end.
     at: Option<Vec<u8>>,
-    /// What was found at the last place.
+    /// The changes found at the last place.
     found: VecDeque<NetChange>,
 }
 
@@ -79,15 +79,15 @@ impl std::fmt::Debug for NetChanges<'_> {
 }
 
 impl<'a> NetChanges<'a> {
-    /// What `writes` change in `before`. `schemas` are those that are recorded after the writes,
-    /// as [`Transaction::bundle`](crate::object::Transaction::bundle) gives them.
+    /// The changes that `writes` make to `before`. `schemas` are those that are recorded after the
+    /// writes, as [`Transaction::bundle`](crate::object::Transaction::bundle) gives them.
     pub fn new(writes: &'a Writes, before: &'a dyn KvRead, schemas: &'a SchemaBundle) -> Self {
         let of = Both { writes, before, former: schemas, now: schemas, stop: None };
         NetChanges { of, at: Some(Vec::new()), found: VecDeque::new() }
     }
 
     /// Says which schemas are recorded in the snapshot, if the writes remove some of them. Without
-    /// this, objects that were in a removed schema are told as pairs.
+    /// this, objects that were in a removed schema are shown as pairs.
     #[must_use]
     pub fn with_former_schemas(self, former: &'a SchemaBundle) -> Self {
         NetChanges { of: Both { former, ..self.of }, ..self }

@@ -1,4 +1,4 @@
-//! A deletion that is going on, and whether it may stay.
+//! A running deletion, and whether it may stay.
 
 use std::cell::OnceCell;
 use std::collections::{HashMap, HashSet, VecDeque};
@@ -54,10 +54,10 @@ pub enum DeletionStep {
     },
 }
 
-/// What is called with the steps of a deletion.
+/// The function that is called with the steps of a deletion.
 pub(super) type Tell<'t> = &'t mut dyn FnMut(DeletionStep) -> Result<()>;
 
-/// What a deletion has to delete yet.
+/// The objects that a deletion has to delete yet.
 pub(super) enum Todo {
     /// This object.
     Object(ObjId),
@@ -66,7 +66,7 @@ pub(super) enum Todo {
     Referrers { field: StorageId, target: ObjId, holders: Vec<ObjId> },
 }
 
-/// What a deletion has to do yet, and what is called with its steps.
+/// The remaining work of a deletion, and the function that is called with its steps.
 pub(super) struct Cascade<'t> {
     /// The objects that must be deleted with those that are gone.
     pub(super) todo: VecDeque<Todo>,
@@ -113,17 +113,17 @@ impl<'t> Cascade<'t> {
 }
 
 impl Transaction {
-    /// Notes what forbids the deletion of an object through a field. Whether that refuses it is
-    /// known at the end, because what forbids it may go too. Refuses it at once if this is the
-    /// first of all, cannot go by its type, and no listener to the deletion can let go of the
-    /// object.
+    /// Notes what forbids the deletion of an object through a field. Whether that refuses the
+    /// deletion is known at the end, because the object that forbids it may be deleted too. Refuses
+    /// it at once if this is the first of all, cannot go by its type, and no listener to the
+    /// deletion can let go of the object.
     pub(super) fn note_refusal(
         &self,
         field: &Incoming,
         id: ObjId,
         cascade: &mut Cascade<'_>,
     ) -> Result<()> {
-        // Listeners may change until the end what refers to an object.
+        // Until the end, listeners may change which objects refer to an object.
         if self.notifier.watches_deletions()
             && cascade.only.is_none_or(|only| only != id || self.tells_of_deletion(only, cascade))
         {
@@ -146,8 +146,8 @@ impl Transaction {
         cascade.going.get_or_init(|| self.types_that_can_go_with(root.storage_id()))
     }
 
-    /// Whether listeners may be called in the deletion of an object, for itself or what goes with
-    /// it.
+    /// Whether listeners may be called in the deletion of an object, for itself or for the objects
+    /// that are deleted with it.
     fn tells_of_deletion(&self, root: ObjId, cascade: &Cascade<'_>) -> bool {
         let watches = |object_type| self.notifier.watches_deletion(object_type);
         watches(root.storage_id())

@@ -49,7 +49,8 @@ impl Transaction {
     /// encoded value stays, or one that forbids the deletion. Until its end, the operation keeps in
     /// memory everything that it removes, so that it can undo this.
     ///
-    /// A deletion within a listener is a deletion of its own: what forbids it must go with it.
+    /// A deletion within a listener is a deletion of its own: objects that forbid it must be
+    /// deleted with it.
     ///
     /// Listeners to deletions are called before each object is deleted. Listeners to fields are
     /// called after the whole deletion: for the changes in referring objects, and for the changes
@@ -154,7 +155,7 @@ impl Transaction {
         Ok(true)
     }
 
-    /// Does what comes after the removal of an object that contained `data` and to which the fields
+    /// Does the work after the removal of an object that contained `data` and to which the fields
     /// of `incoming` may refer.
     pub(super) fn queue_after_removal(
         &self,
@@ -273,15 +274,15 @@ impl Transaction {
     }
 }
 
-/// What the project's own crates use: it changes without notice.
+/// Items for the project's own crates: they change without notice.
 #[doc(hidden)]
 impl Transaction {
-    /// Deletes an object like [`Transaction::delete`], and tells `tell` each thing that this does,
-    /// after it is done. Deletions that listeners make are not told.
+    /// Deletes an object like [`Transaction::delete`], and calls `tell` with each thing that this
+    /// does, after it is done. Deletions that listeners make are not passed to `tell`.
     ///
     /// `tell` must not use the transaction. If it fails, everything is undone, so it can stop a
-    /// long deletion. If the deletion is refused, `tell` is told of the reference for which it is,
-    /// then it fails. Cost: that of [`Transaction::delete`], and one or more gets for each
+    /// long deletion. If the deletion is refused, `tell` gets the reference that forbids it, then
+    /// the deletion fails. Cost: that of [`Transaction::delete`], and one or more gets for each
     /// referring object that stays.
     ///
     /// ```
@@ -323,10 +324,10 @@ impl Transaction {
     /// Deletes several objects as one deletion: they may forbid each other's deletion. Does nothing
     /// for IDs that no object has.
     ///
-    /// `tell` is told each thing that this does, as by [`Transaction::delete_telling`]. If
-    /// something forbids it, `tell` is told all that does so ([`DeletionStep::Refused`]), after the
-    /// other steps. Then this fails with the first, and everything is undone. So what the deletion
-    /// would do, and all that forbids it, can be found out by undoing it.
+    /// `tell` gets each thing that this does, as by [`Transaction::delete_telling`]. If something
+    /// forbids it, `tell` gets all that does so ([`DeletionStep::Refused`]), after the other steps.
+    /// Then this fails with the first, and everything is undone. So what the deletion would do, and
+    /// all that forbids it, can be found out by undoing it.
     ///
     /// Cost: that of [`Transaction::delete_telling`] for each of them.
     ///

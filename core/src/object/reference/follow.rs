@@ -106,7 +106,7 @@ impl Transaction {
     }
 }
 
-/// What the project's own crates use: it changes without notice.
+/// Items for the project's own crates: they change without notice.
 #[doc(hidden)]
 impl Transaction {
     /// The objects from which `targets` are reached along `path`, in ascending order, each once.

@@ -47,7 +47,7 @@ fn asks(place: &ReferenceInfo, action: DeleteAction, target: StorageId) -> bool 
     place.inverse_delete == action && place.allows(target)
 }
 
-/// Recorded schemas, with their reference fields and what these say of deletions.
+/// Recorded schemas, with their reference fields and the delete actions of these.
 #[derive(Debug)]
 struct Collected {
     bundle: Arc<SchemaBundle>,

@@ -33,7 +33,7 @@ impl NotedMissing {
         self.0.replace(missing)
     }
 
-    /// Forgets what was noted, but keeps noting if it did before.
+    /// Forgets the noted objects, but keeps noting if it did before.
     pub(in crate::object) fn clear(&self) {
         if let Some(missing) = &mut *self.0.borrow_mut() {
             missing.clear();

@@ -12,8 +12,8 @@ use crate::object::error::Result;
 use crate::object::transaction::Transaction;
 use crate::object::whole_object::ObjectData;
 
-/// So many referrers are changed or deleted at most before their index entries are removed, so that
-/// little memory is needed for them.
+/// At most this number of referrers is changed or deleted before their index entries are removed,
+/// so that little memory is needed for them.
 pub(super) const TOGETHER: usize = 1024;
 
 impl Transaction {
@@ -76,7 +76,8 @@ impl Transaction {
         if !self.is_object_type(holder.storage_id()) {
             return Ok(AtOnce::Nothing);
         }
-        // What is wrong before it is known to refer to the target keeps that from being deleted.
+        // An error before the own pair of the holder was parsed counts as one of the deletion of
+        // the target, a later error as one of the deletion of the holder.
         let (seen, deleted) = (Cell::new(false), Cell::new(target));
         let mut lacks_type = false;
         let type_of = |own: &[u8]| {

@@ -13,11 +13,11 @@ use crate::object::whole_object::ObjectData;
 use crate::object::{Result, Transaction};
 use crate::schema::{DeleteAction, ResolvedType};
 
-/// What has become of an object that was to be removed at once.
+/// The result of the attempt to remove an object at once.
 pub(super) enum AtOnce {
     /// It was removed. It contained this, and these fields may refer to it.
     Removed(ObjectData, Arc<[Incoming]>),
-    /// There is none.
+    /// The object does not exist.
     Nothing,
     /// It can be forbidden, or listeners are called before it.
     No,
@@ -58,7 +58,7 @@ impl Transaction {
         Ok(AtOnce::Removed(data, incoming))
     }
 
-    /// Removes an object after its deletion was told to listeners, and notes what forbids it.
+    /// Removes an object after listeners to its deletion were called, and notes what forbids it.
     /// `None` if there is no such object.
     pub(super) fn remove_after_listeners(
         &self,
@@ -87,7 +87,7 @@ impl Transaction {
     }
 
     /// Removes the pairs of an object. `type_of` gets the value of its own pair, and must not use
-    /// the store. Returns what the object contained; `None` if there is none. Cost: one seek, a
+    /// the store. Returns the content of the object; `None` if it does not exist. Cost: one seek, a
     /// step for each pair, and one range removal.
     pub(super) fn remove_pairs(
         &self,

@@ -1,4 +1,4 @@
-//! What a scan has read from the store and not returned yet.
+//! Pairs that a scan has read from the store and not returned yet.
 
 use std::borrow::Cow;
 
@@ -7,9 +7,9 @@ use crate::object::error::{Error, Result};
 /// A batch ends when its keys and values have this many bytes.
 const BATCH_BYTES: usize = 256 * 1024;
 
-/// What a scan copies from each pair while the store is borrowed.
+/// The parts that a scan copies from each pair while the store is borrowed.
 pub(crate) trait Keep {
-    /// What is kept.
+    /// The kept part of a pair.
     type Kept: Copy + Default;
 
     /// The number of pairs in the first batch. It is small, because the caller may need fewer.
@@ -19,7 +19,7 @@ pub(crate) trait Keep {
     /// The number of pairs in the largest batch.
     const LARGEST_BATCH: usize = 512;
 
-    /// Copies from a pair. What does not fit into the result can be appended to `bytes`.
+    /// Copies from a pair. Parts that do not fit into the result can be appended to `bytes`.
     fn keep(&self, key: &[u8], value: &[u8], bytes: &mut Vec<u8>) -> Result<Self::Kept>;
 
     /// Does the same as [`Keep::keep`] if the key is enough and easy; otherwise `None`, and nothing
@@ -67,7 +67,7 @@ impl Keep for Pairs {
     }
 }
 
-/// What was read from the store.
+/// The pairs that were read from the store.
 #[derive(Debug)]
 pub(in crate::object) struct Batch<K: Keep> {
     bytes: Vec<u8>,
@@ -137,7 +137,7 @@ impl<K: Keep> Batch<K> {
         &self.bytes
     }
 
-    /// What was kept of a pair.
+    /// The kept part of a pair.
     #[inline]
     pub(in crate::object) fn kept(&self, at: usize) -> Option<K::Kept> {
         self.kept.get(..self.len)?.get(at).copied()

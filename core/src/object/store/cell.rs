@@ -66,7 +66,7 @@ pub(crate) struct Store {
     untracked: Cell<bool>,
     /// Whether the store of the pairs makes use of what will be read soon.
     prefetches: bool,
-    /// Whether a change of others to what was read makes the commit fail.
+    /// Whether the commit fails if another transaction changes pairs that this one read.
     tracks_reads: bool,
     max_key_len: usize,
 }
@@ -123,7 +123,7 @@ impl Store {
         self.wrote.get()
     }
 
-    /// A number that changes whenever writes are undone, so that what was derived from them can be
+    /// A number that changes whenever writes are undone, so that results derived from them can be
     /// forgotten.
     pub(crate) fn undone(&self) -> u64 {
         self.undone.get()
@@ -221,7 +221,7 @@ impl Store {
         near: &[u8],
         read: impl FnOnce(Option<(&[u8], Option<&[u8]>)>) -> R,
     ) -> Result<R> {
-        // What may not be written is only read. So is what is just lent.
+        // If the transaction may not write, it only reads. So it does while its store is lent.
         if self.refusing.get() || self.reads_untracked() || self.check_not_lent().is_err() {
             return self.get_near(key, near, read);
         }
@@ -517,7 +517,7 @@ impl Store {
     }
 
     /// Refuses a write while the store is lent for reading. This is checked before the journal
-    /// records the write: what was not written needs no undo, which would also be refused.
+    /// records the write: a write that was not made needs no undo, which would also be refused.
     fn check_not_lent(&self) -> Result<()> {
         self.backing.try_borrow_mut().map(drop).map_err(|_| Error::Busy)
     }
@@ -533,7 +533,7 @@ impl Store {
             Undo::Absent => self.journal.borrow_mut().absent(key),
             Undo::Old(value) => self.journal.borrow_mut().present(key, value),
             // The only write of the outermost operation: if it fails, nothing was written. No
-            // listener is told of it, so no hook fails after it.
+            // listener is called for it, so no hook fails after it.
             Undo::Unread if depth == 1 && self.journal.borrow().is_empty() => {}
             Undo::Unread => {
                 let mut journal = self.journal.borrow_mut();
@@ -570,7 +570,7 @@ impl Store {
         Ok(Running { store: self, mark })
     }
 
-    /// Undoes what was written since `mark`.
+    /// Undoes the writes since `mark`.
     #[cold]
     fn undo_since(&self, mark: Mark) {
         if self.journal.borrow().is_clear_since(mark) {
@@ -624,8 +624,8 @@ impl Store {
         self.passing.set(error.is_retryable().then(|| error.to_string().into()));
     }
 
-    /// The error of an operation on a broken transaction. If what broke it passes, so that
-    /// everything will be well when it is run again, it says so.
+    /// The error of an operation on a broken transaction. If the cause is temporary, so that the
+    /// transaction can succeed when it is run again, the error says so.
     #[cold]
     fn broken_by(&self) -> Error {
         let Some(why) = self.passing.take() else { return Error::Broken };

@@ -7,8 +7,8 @@ pub(crate) enum Inverse {
     Remove,
     /// The key had this value: restore it.
     Restore,
-    /// A span was rewritten: remove what is in it. It goes from the key to the value, or to the end
-    /// if the value is empty. What was there before has been recorded earlier.
+    /// A span was rewritten: remove the pairs in it. It goes from the key to the value, or to the
+    /// end if the value is empty. The earlier content of the span has been recorded before.
     RemoveSpan,
     /// A counter was adjusted by this much: adjust it by the opposite.
     Adjust(i64),

@@ -10,13 +10,13 @@ use crate::object::{Result, Transaction};
 use crate::schema::ResolvedKind;
 
 impl Transaction {
-    /// Runs `body` without conflict detection for what it reads: if another transaction changes
-    /// that meanwhile, this one does not fail for it. Use it for what need not be exact, such as
-    /// numbers to show, or where to begin a search.
+    /// Runs `body` without conflict detection for its reads: if another transaction changes the
+    /// pairs that were read, this one does not fail for it. Use it for results that need not be
+    /// exact, such as numbers to show, or where to begin a search.
     ///
-    /// `body` may make changes; what an operation reads to make them is tracked as usual. Iterators
-    /// read when they are advanced, with or without conflict detection as set at that moment. In
-    /// stores without conflict detection there is no difference.
+    /// `body` may make changes; the reads of the operations that make them are tracked as usual.
+    /// Iterators read when they are advanced, with or without conflict detection as set at that
+    /// moment. In stores without conflict detection there is no difference.
     ///
     /// ```
     /// # use std::sync::Arc;
@@ -61,7 +61,7 @@ impl Transaction {
     }
 }
 
-/// What the project's own crates use: it changes without notice.
+/// Items for the project's own crates: they change without notice.
 #[doc(hidden)]
 impl Transaction {
     /// The key of an object's own pair. All keys of the object begin with it. The object need not

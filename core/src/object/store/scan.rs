@@ -21,7 +21,7 @@ use crate::object::error::Result;
 
 /// The number of pairs in the batch after a write or a long jump.
 const SMALL_BATCH: usize = 2;
-/// What a [`LiveScan`] reads from: a store that counts its changes and lends itself for reading.
+/// The source of a [`LiveScan`]: a store that counts its changes and lends itself for reading.
 pub(crate) trait ScanSource {
     /// A number that changes with every write.
     fn changes(&self) -> &Cell<u64>;
@@ -83,7 +83,7 @@ pub(crate) fn has_met(direction: Direction, key: &[u8], other: &[u8]) -> bool {
 pub(crate) struct LiveScan<'s, K: Keep = Pairs> {
     source: &'s dyn ScanSource,
     overlay: Option<Arc<dyn ScanOverlay>>,
-    /// What has not been read yet: `[min, max)`.
+    /// The span that has not been read yet: `[min, max)`.
     min: Vec<u8>,
     max: Option<Vec<u8>>,
     direction: Direction,
@@ -149,7 +149,7 @@ impl<'s> LiveScan<'s> {
 }
 
 impl<'s, K: Keep> LiveScan<'s, K> {
-    /// A scan over `[min, max)` that keeps what `keep` copies. Reads nothing yet.
+    /// A scan over `[min, max)` that keeps the parts that `keep` copies. Reads nothing yet.
     pub(crate) fn keeping(
         keep: K,
         source: &'s dyn ScanSource,
@@ -193,13 +193,13 @@ impl<'s, K: Keep> LiveScan<'s, K> {
         self.direction
     }
 
-    /// What was kept of the next pair. After the end or an error, there are no more pairs.
+    /// The kept part of the next pair. After the end or an error, there are no more pairs.
     #[inline]
     pub(crate) fn next_kept(&mut self) -> Result<Option<K::Kept>> {
         Ok(if self.advance()? { self.batch.kept(self.at - 1) } else { None })
     }
 
-    /// What was kept of the next pair, if it is in the batch. The scan stays where it is.
+    /// The kept part of the next pair, if it is in the batch. The scan stays where it is.
     #[inline]
     pub(crate) fn at_hand(&self) -> Option<K::Kept> {
         if self.counter.get() != self.changes || self.done {
@@ -215,13 +215,13 @@ impl<'s, K: Keep> LiveScan<'s, K> {
         self.returned = true;
     }
 
-    /// What says what is kept of pairs.
+    /// Decides which parts of pairs are kept.
     #[inline]
     pub(crate) fn keep(&self) -> &K {
         &self.keep
     }
 
-    /// What was appended for the pairs of the batch.
+    /// The bytes that were appended for the pairs of the batch.
     #[inline]
     pub(crate) fn kept_bytes(&self) -> &[u8] {
         self.batch.bytes()
@@ -253,7 +253,7 @@ impl<'s, K: Keep> LiveScan<'s, K> {
             }
             // If this returns an error, or at the end, there are no more pairs.
             self.done = true;
-            // After a change, what is left is read again, with its fault and its end.
+            // After a change, the rest is read again, with its fault and its end.
             if !changed {
                 if let Some(fault) = self.batch.fault.take() {
                     return Err(fault);
@@ -279,7 +279,7 @@ impl<'s, K: Keep> LiveScan<'s, K> {
         self.batch.key(&self.keep, self.at.checked_sub(1)?)
     }
 
-    /// Skips what is before `key` in the direction of the scan: forward the keys below `key`,
+    /// Skips the keys before `key` in the direction of the scan: forward the keys below `key`,
     /// backward the keys at or above it. Never goes back. Cheap while `key` is within the batch.
     pub(crate) fn skip_to(&mut self, key: &[u8]) {
         if self.done {
@@ -315,7 +315,7 @@ impl<'s, K: Keep> LiveScan<'s, K> {
         }
         self.returned = false;
         if self.at >= self.batch.len() {
-            // What follows the batch is read again, unless it is skipped.
+            // The pairs after the batch are read again, unless they are skipped.
             self.batch.fault = None;
             // The jump left the batch. More jumps are likely, so little is read ahead.
             if self.at > batch_at {
@@ -358,7 +358,7 @@ impl<'s, K: Keep> LiveScan<'s, K> {
         }
     }
 
-    /// Narrows the span to what follows the last pair returned.
+    /// Narrows the span to the keys after the last pair returned.
     fn narrow(&mut self) {
         if !self.returned {
             return;
@@ -404,7 +404,7 @@ impl<'s, K: Keep> LiveScan<'s, K> {
             };
             match overlay {
                 None => kv.visit(span, *direction, &mut add)?,
-                // What is before a pair that cannot be shown is returned first.
+                // The pairs before one that cannot be shown are returned first.
                 Some(overlay) => {
                     if let Err(fault) = overlay.visit(kv, span, *direction, &mut add) {
                         *drained = false;

@@ -68,8 +68,8 @@ impl ObjectBuilder {
         &self.data.object_type
     }
 
-    /// Sets the field with that name, of any kind. This replaces what was given for the field
-    /// before.
+    /// Sets the field with that name, of any kind. This replaces the value that was given for the
+    /// field before.
     ///
     /// # Errors
     /// [`Error::UnknownField`]; [`Error::InvalidValue`] if the field is of another kind or cannot
@@ -86,7 +86,7 @@ impl ObjectBuilder {
         })
     }
 
-    /// Takes back what was given for a field.
+    /// Takes back the value that was given for a field.
     pub(crate) fn forget(&mut self, field: &ResolvedField) {
         self.data.pairs.retain(|pair| pair.field != field.storage_id);
     }
@@ -124,8 +124,8 @@ impl ObjectBuilder {
     /// Sets a simple field to the encoded value that `write` appends.
     ///
     /// # Errors
-    /// The errors of `write`; [`EncodingError::Invalid`] if what it appends is not a value of the
-    /// field, or if the field is of another kind. Then nothing is added.
+    /// The errors of `write`; [`EncodingError::Invalid`] if the bytes that it appends are not a
+    /// value of the field, or if the field is of another kind. Then nothing is added.
     #[doc(hidden)]
     pub fn write_simple(
         &mut self,
@@ -216,7 +216,7 @@ impl ObjectBuilder {
         })
     }
 
-    /// Runs `add`. If it fails, removes what it has appended.
+    /// Runs `add`. If it fails, removes the bytes that it has appended.
     fn whole(
         &mut self,
         add: impl FnOnce(&mut Self) -> Result<(), EncodingError>,

@@ -1,4 +1,4 @@
-//! What decides the content of objects that have moved to another schema.
+//! The decision about the content of objects that have moved to another schema.
 
 use std::fmt;
 
@@ -34,12 +34,12 @@ pub(crate) struct Moving<'a> {
     pub(crate) old: &'a ObjectData,
     /// The part of the content that stays as it is.
     pub(crate) kept: &'a ObjectData,
-    /// What the caller gives the object as it moves. The old values of these fields need not be
-    /// carried over.
+    /// The values that the caller gives the object as it moves. The old values of these fields need
+    /// not be carried over.
     pub(crate) given: Given<'a>,
 }
 
-/// What an object gets as it moves to another schema.
+/// The content that an object gets as it moves to another schema.
 #[derive(Clone, Copy)]
 pub(crate) enum Given<'a> {
     /// Nothing: it moves to be read, or because that is asked for.

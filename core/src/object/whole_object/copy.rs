@@ -36,7 +36,7 @@ impl<'a> CopyOptions<'a> {
 
     /// Does not call listeners to creation and changes at the destination. If an object moves to
     /// another schema for the copy, schema-change listeners still run, and listeners are called for
-    /// what these change.
+    /// their changes.
     #[must_use]
     pub fn silent(mut self) -> Self {
         self.silent = true;
@@ -72,11 +72,11 @@ impl Transaction {
     /// called for all changes.
     ///
     /// If an existing object moves, listeners to schema changes are called before it gets the new
-    /// content, which also replaces what they write. They may move the object to yet another
-    /// schema, for example by reading it with [`Migrate::Yes`]. Then the copy moves it back with
-    /// the new content, and does not call them again. After these listeners, the copy checks
-    /// references again. In a transaction of the typed layer, where values are converted, the
-    /// object gets the new content at once with the move, and these listeners see it.
+    /// content, which also replaces their writes. They may move the object to yet another schema,
+    /// for example by reading it with [`Migrate::Yes`]. Then the copy moves it back with the new
+    /// content, and does not call them again. After these listeners, the copy checks references
+    /// again. In a transaction of the typed layer, where values are converted, the object gets the
+    /// new content at once with the move, and these listeners see it.
     ///
     /// Cost: as much as [`Transaction::load`] at the source, and [`Transaction::create_with`] or
     /// [`Transaction::store_object`] at the destination.
@@ -253,7 +253,7 @@ impl Transaction {
     }
 }
 
-/// What the project's own crates use: it changes without notice.
+/// Items for the project's own crates: they change without notice.
 #[doc(hidden)]
 impl Transaction {
     /// Makes `data` the content of the object with this ID. Creates the object if it does not

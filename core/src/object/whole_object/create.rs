@@ -38,7 +38,7 @@ impl Transaction {
     /// The object gets the schema of the type in `data`. This database must have recorded that
     /// schema; the data may come from another database. Listeners are called as if the object had
     /// been created with default values and then all other values had been set. Listeners to
-    /// creation see default values, and what they write is replaced.
+    /// creation see default values, and their writes are replaced.
     ///
     /// Cost: one get for a given ID, one get for each reference that may not dangle, and one put
     /// for each stored pair, including index entries.
@@ -53,7 +53,7 @@ impl Transaction {
     }
 
     /// The same, but with default values, of which these fields are then set to their values in
-    /// `data`. What listeners to creation write to other fields stays.
+    /// `data`. Writes of listeners to creation to other fields stay.
     pub(crate) fn create_and_set(
         &self,
         id: Option<ObjId>,
@@ -137,8 +137,8 @@ impl Transaction {
         Ok(self.put_new_keeping(NewId::Absent(id), data, changes, None)?.map(drop))
     }
 
-    /// The same; but of the content, only these fields replace what listeners wrote, if any are
-    /// named.
+    /// The same; but of the content, only these fields replace the values that listeners wrote, if
+    /// any are named.
     fn put_new_keeping(
         &self,
         id: NewId,
@@ -284,7 +284,7 @@ impl Transaction {
     }
 }
 
-/// What the project's own crates use: it changes without notice.
+/// Items for the project's own crates: they change without notice.
 #[doc(hidden)]
 impl Transaction {
     /// Creates an object like [`Transaction::create`], but with another recorded schema.

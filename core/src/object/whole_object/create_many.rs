@@ -9,11 +9,11 @@ use crate::id::ObjId;
 use crate::layout;
 use crate::object::{Error, Result, Transaction};
 
-/// So many objects are written at a time: first their own pairs, then their index entries.
+/// This number of objects is written at a time: first their own pairs, then their index entries.
 const BATCH: usize = 1 << 14;
 
 impl Transaction {
-    /// Creates the objects one after the other, so that listeners are told of each in its turn.
+    /// Creates the objects one after the other, so that listeners are called for each in its turn.
     fn create_each(&self, objects: &[ObjectData]) -> Result<Vec<ObjId>> {
         // With an ID that is drawn, an object is always created.
         let create = |object| self.create_with(None, object).transpose();
@@ -103,7 +103,7 @@ impl Transaction {
     }
 }
 
-/// What the project's own crates use: it changes without notice.
+/// Items for the project's own crates: they change without notice.
 #[doc(hidden)]
 impl Transaction {
     /// Creates objects with all their values and random IDs, and returns the IDs in the order of

@@ -25,7 +25,7 @@ pub struct ObjectData {
     pub(in crate::object) pairs: Vec<PairAt>,
 }
 
-/// One stored pair: the field, what follows the field in the key, and the value.
+/// One stored pair: the field, the rest of the key after the field, and the value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::object) struct PairAt {
     pub(in crate::object) field: StorageId,
@@ -200,7 +200,7 @@ impl ObjectData {
         pairs.map(move |pair| if in_key { self.key(pair) } else { self.value(pair) })
     }
 
-    /// The stored pairs of a field in key order. Each pair has what follows the field in the key,
+    /// The stored pairs of a field in key order. Each pair has the rest of the key after the field,
     /// and the value. For a set these are the element and nothing; for a list, the encoded position
     /// and the element; for a map, the key and the value.
     #[doc(hidden)]
@@ -238,7 +238,7 @@ impl ObjectData {
             }
             for part in field.sub_fields().map(|part| &**part).chain([&**field]) {
                 let Some(simple) = part.simple() else { continue };
-                // What the values of an unknown encoding look like is not known.
+                // The form of the values of an unknown encoding is not known.
                 if matches!(simple.encoding.kind(), EncodingKind::Unknown) {
                     continue;
                 }
@@ -273,7 +273,7 @@ impl ObjectData {
         Ok(())
     }
 
-    /// The position of a list element, from what follows the field in its key.
+    /// The position of a list element, from the rest of the key after its field.
     fn position(&self, field: &ResolvedField, key: &[u8], value: &[u8]) -> Result<u32> {
         position_in(key).map_err(|reason| {
             let reason = format!("no list position ({reason}); check and repair the database");
@@ -354,7 +354,7 @@ impl ObjectData {
         })
     }
 
-    /// Decodes a part of a field; `key` is what follows the field in its key.
+    /// Decodes a part of a field; `key` is the rest of the key after the field.
     fn part(
         &self,
         field: &ResolvedField,
@@ -459,8 +459,8 @@ impl ObjectData {
     }
 
     /// Visits every value of the wanted fields and sub-fields, including defaults, until the first
-    /// error. Gives the field or sub-field, the value, and what follows the object ID in its index
-    /// entry.
+    /// error. Gives the field or sub-field, the value, and the bytes after the object ID in its
+    /// index entry.
     fn each_value(
         &self,
         wanted: impl Fn(&ResolvedField) -> bool,

@@ -112,14 +112,14 @@ impl Transaction {
     }
 }
 
-/// What the project's own crates use: it changes without notice.
+/// Items for the project's own crates: they change without notice.
 #[doc(hidden)]
 impl Transaction {
     /// Visits everything that is stored for an object, while its bytes are borrowed. First comes
     /// its type, without a pair. Then comes each stored pair, by field storage ID and key: the
-    /// field, what follows the field in the key, and the value. What follows the field is the
-    /// element of a set, the encoded position in a list, or the key of a map; otherwise it is
-    /// empty.
+    /// field, the rest of the key after the field, and the value. The rest of the key after the
+    /// field is the element of a set, the encoded position in a list, or the key of a map;
+    /// otherwise it is empty.
     ///
     /// Fields with default values have no pair. Counters have eight bytes, most significant first,
     /// in every store. `visit` must not change anything. With [`Migrate::Yes`] an object in another

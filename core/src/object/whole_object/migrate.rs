@@ -115,8 +115,8 @@ impl Transaction {
     ) -> Result<usize> {
         self.mutate_then(
             || {
-                // An object that must move to be read also moves in a transaction for reading. What
-                // the caller gives is a change.
+                // An object that must move to be read also moves in a transaction for reading.
+                // Values that the caller gives are a change.
                 let reads = matches!(given, Given::Nothing);
                 let _allowed = reads.then(|| self.allow_changes());
                 self.move_giving(id, old, schema, given, late)
@@ -179,7 +179,7 @@ impl Transaction {
         let new = replaced.unwrap_or(&kept);
         self.write_differences(id, &old, new, late)
             .map_err(|error| unmovable(error, id, schema))?;
-        // An object that moves to be read was not changed by anybody, so it is not checked.
+        // No program changed an object that moves to be read, so it is not checked.
         match given {
             Given::Nothing => {}
             Given::Later => self.dirty_set.moved(id, &old, new),
@@ -291,7 +291,8 @@ impl Transaction {
     }
 
     /// Whether an object that must move for a change gets its new values at once with the move.
-    /// Then own conversions do not run for values that are dropped: what these create would stay.
+    /// Then own conversions do not run for values that are dropped: the objects that they create
+    /// would stay.
     ///
     /// Without a converter nothing is converted. Objects then move first and get new values after
     /// that, as in Java, so listeners to schema changes see objects with the values they had.
@@ -304,8 +305,8 @@ impl Transaction {
         Ok(self.info(id)?.schema == self.schema_index())
     }
 
-    /// What an object from another schema would contain in the transaction's schema, to which it
-    /// cannot be moved. Changes nothing and calls no listeners.
+    /// The content that an object from another schema would have in the transaction's schema, to
+    /// which it cannot be moved. Changes nothing and calls no listeners.
     pub(crate) fn load_unmovable(&self, id: ObjId) -> Result<ObjectData> {
         let schema = self.schema();
         let old = self.load(id, Migrate::No)?;
@@ -315,7 +316,7 @@ impl Transaction {
         Ok(converted.unwrap_or(kept))
     }
 
-    /// What [`Transaction::converted`] and [`Transaction::before`] give. Refuses a move if own
+    /// The results of [`Transaction::converted`] and [`Transaction::before`]. Refuses a move if own
     /// conversions, or listeners to the objects that these create, move or change the object
     /// itself.
     fn converted_alone(
@@ -348,7 +349,7 @@ impl Transaction {
     }
 
     /// The content that an object gets when it moves; `None` if it is exactly what the object
-    /// keeps. What the caller gives is not part of it.
+    /// keeps. The values that the caller gives are not part of it.
     fn converted(
         &self,
         id: ObjId,
@@ -362,8 +363,8 @@ impl Transaction {
         }
     }
 
-    /// What listeners to changes are told that an object contained before the caller gave it
-    /// something; `None` if it is exactly what the object keeps.
+    /// The content of an object before the caller gave it something, as listeners to changes get
+    /// it; `None` if it is exactly what the object keeps.
     fn before(
         &self,
         id: ObjId,
@@ -505,7 +506,7 @@ impl<'a> Narrowing<'a> {
 }
 
 /// Copies the content of a field into the same field of another schema, without references to types
-/// that are no longer allowed. Calls `tell` for what is removed from collections.
+/// that are no longer allowed. Calls `tell` for each removal from collections.
 fn keep(
     bundle: &SchemaBundle,
     old: &ObjectData,

@@ -51,7 +51,8 @@ impl<'t> Moves<'t> {
         moved
     }
 
-    /// Writes what is left. Cost: one put or delete for each index entry that differs.
+    /// Writes the remaining index entries. Cost: one put or delete for each index entry that
+    /// differs.
     ///
     /// # Errors
     /// The errors of the store. The transaction must then be rolled back.

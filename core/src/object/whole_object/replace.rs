@@ -1,5 +1,5 @@
-//! Replacing the whole content of an object: writes only what differs, and queues the differences
-//! for listeners.
+//! Replacing the whole content of an object: writes only the differences, and queues them for
+//! listeners.
 
 use std::borrow::Cow;
 use std::cmp::Ordering;
@@ -20,7 +20,7 @@ use crate::schema::{ResolvedField, ResolvedKind};
 /// Which changes listeners get for a set or map whose content was replaced.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::object) enum CollectionChanges {
-    /// What was removed and what was added.
+    /// The removals and the additions.
     Differences,
     /// For a collection with references: that it was cleared, and then each element or entry as
     /// added. For others: the differences.
@@ -30,7 +30,7 @@ pub(in crate::object) enum CollectionChanges {
 type Pair<'a> = (StorageId, &'a [u8], &'a [u8]);
 
 impl Transaction {
-    /// Gives an object other content. Only what differs is written.
+    /// Gives an object other content. Only the differences are written.
     ///
     /// Listeners are called for:
     ///
@@ -39,8 +39,8 @@ impl Transaction {
     /// * each element of a list that was replaced, removed at the end or appended;
     /// * each map entry that was added, removed or replaced.
     ///
-    /// Listeners are called when everything is written, so they see all of the new content. What a
-    /// listener changes stays. The remaining listeners still get the old and new values of this
+    /// Listeners are called when everything is written, so they see all of the new content. Changes
+    /// by listeners stay. The remaining listeners still get the old and new values of this
     /// operation.
     ///
     /// Cost: one seek and a forward scan; one get for each new reference that may not dangle,
@@ -172,8 +172,8 @@ impl Transaction {
         }
     }
 
-    /// Queues for listeners what differs between two contents of an object. Both must have the same
-    /// type.
+    /// Queues for listeners the differences between two contents of an object. Both must have the
+    /// same type.
     pub(in crate::object) fn queue_differences(
         &self,
         id: ObjId,
@@ -257,7 +257,7 @@ impl Transaction {
     }
 }
 
-/// Passes to `queue` what differs between two contents of a field.
+/// Passes to `queue` the differences between two contents of a field.
 fn content_changes(
     field: &Arc<ResolvedField>,
     old: &ObjectData,

@@ -93,7 +93,7 @@ pub(super) fn translate(
     Ok(new.finish())
 }
 
-/// What replaces an encoded value.
+/// The replacement for an encoded value.
 enum Exchanged {
     Same,
     By([u8; 8]),

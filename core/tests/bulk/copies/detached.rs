@@ -110,7 +110,8 @@ fn damaged_bytes_are_errors() {
     let longer = [&bytes[..], &[0]].concat();
     assert!(db.detached_from_bytes(&longer).is_err());
     assert!(db.detached_from_bytes(b"permazen detached 2\n").is_err());
-    // Whatever a byte becomes: either it is refused, or what is read is good and can be copied.
+    // Whatever a byte becomes: either it is refused, or the objects that were read are good and can
+    // be copied.
     for at in 0..bytes.len() {
         let mut damaged = bytes.clone();
         damaged[at] ^= 0x81;

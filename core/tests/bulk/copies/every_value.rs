@@ -17,7 +17,7 @@ fn open() -> Permazen {
     Permazen::builder(MemoryStore::new()).model::<super::Node>().build().unwrap()
 }
 
-/// What is written, or why not.
+/// The written document, or why there is none.
 fn saved(tx: &Tx, writer: &ObjectXmlWriter, ids: &[ObjId]) -> Result<Vec<u8>, ObjectXmlError> {
     let mut out = Vec::new();
     writer.write_objects(tx.core(), ids.iter().copied().map(Ok), &mut out)?;

@@ -23,8 +23,8 @@ pub(crate) fn built_in() -> Vec<(Arc<dyn Encoding>, Vec<Value>)> {
     encodings.map(|encoding| (Arc::clone(&encoding), extremes(&*encoding))).collect()
 }
 
-/// The dates at and around the ends of what Java's text says. It says what is between the first two
-/// and the last two.
+/// The dates at and around the ends of what Java's text says. The text can say the second and the
+/// third of these, and all dates between them.
 pub(crate) const DATES: [i64; 4] = [DATE_FIRST - 1, DATE_FIRST, DATE_LAST, DATE_LAST + 1];
 
 /// `0000-00-00T00:00:00Z`, which is 2 BC, 30 November of the Julian calendar.

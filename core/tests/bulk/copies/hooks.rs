@@ -92,6 +92,6 @@ fn hooks_of_models_know_of_transactions_in_memory_and_observers_of_the_database_
     plain.copy_to(&memory, Copy::new()).unwrap();
     assert_eq!(told(&in_memory), 1);
 
-    // Neither the observers of the database nor those of the source were told of any of this.
+    // Neither the observers of the database nor those of the source were called for any of this.
     assert_eq!((told(&everywhere), told(&committed), told(&in_source)), (1, 1, 1));
 }

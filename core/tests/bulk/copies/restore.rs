@@ -110,7 +110,7 @@ fn filled() -> Arc<MemoryStore> {
 
 fn export(db: &Permazen) -> Graph {
     let graph = db.read(|tx| tx.export_graph_with_schemas(tx.everything()?.to_vec()?)).unwrap();
-    // What is kept is text.
+    // The kept form is text.
     serde_json::from_str(&serde_json::to_string(&graph).unwrap()).unwrap()
 }
 
@@ -153,7 +153,7 @@ fn use_it(db: &Permazen, graph: &Graph) {
 
 fn import(db: &Permazen, graph: &Graph) -> permazen::Result<()> {
     db.write(|tx| {
-        // The check of what is unique would move objects.
+        // The check of unique values would move objects.
         tx.set_validation(Validation::Off)?;
         tx.import_graph(graph, Import::new().silent()).map(drop)
     })
@@ -188,7 +188,7 @@ fn a_backup_of_an_evolved_database_is_restored_with_its_ids() {
     // As long as it has no objects, it can still be used.
     for store in [Arc::new(MemoryStore::new()), plain] {
         let db = version_2(&store).strict().schemas_of(&graph).build().unwrap();
-        // What others do before the import does not matter.
+        // Commits before the import do not matter.
         db.write(|_| Ok(())).unwrap();
         import(&db, &graph).unwrap();
         assert_same(&export(&db), &graph);

@@ -135,7 +135,7 @@ fn rules_are_checked_as_usual() {
     .unwrap();
 }
 
-/// What listeners are told, in order, and the error if the object with this name is refused.
+/// The events that listeners get, in order, and the error if the object with this name is refused.
 fn told(
     refused: Option<&'static str>,
     create: impl Fn(&Tx, &[Pet]) -> permazen::Result<()>,

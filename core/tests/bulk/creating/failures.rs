@@ -37,7 +37,7 @@ fn unique_values_are_checked() {
     let message = &broken[0].1;
     assert!(message.contains("Person.code") && message.contains(&ids[2].to_string()), "{message}");
     assert_eq!(pairs(&*store), before);
-    // What commits do not check, a loader does not check either.
+    // Rules that commits do not check, a loader does not check either.
     let unchecked = Permazen::builder_shared(store.clone()).model::<Person>().model::<Pet>();
     let unchecked = unchecked.validation(Validation::Off).build().unwrap();
     let mut loader = unchecked.loader().unwrap();

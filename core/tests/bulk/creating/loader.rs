@@ -50,7 +50,7 @@ impl World {
         .unwrap();
     }
 
-    /// In an order of the IDs or against it, within so many bytes of memory.
+    /// In an order of the IDs or against it, within this number of bytes of memory.
     fn load(&self, db: &Permazen, memory: usize, backwards: bool) -> LoadProgress {
         let mut told = LoadProgress::default();
         let mut loader = db.loader().unwrap().memory(memory).progress(|so_far| {

@@ -294,7 +294,7 @@ fn what_hooks_that_validate_write_is_kept_whenever_rules_are_checked() {
         assert!(found.0.iter().any(|(size, _)| *size == 500), "{found:?}");
         assert_eq!(found.1, [77], "{validation:?}");
 
-        // What the hook has written breaks a rule.
+        // The write of the hook breaks a rule.
         let failing = open();
         let mut loader = failing.loader().unwrap();
         for size in [14, 15] {
@@ -305,7 +305,8 @@ fn what_hooks_that_validate_write_is_kept_whenever_rules_are_checked() {
     }
 }
 
-/// More than are checked together at a time. What the first ones break, the last one mends.
+/// More than are checked together at a time. The hook of the last object mends the rules that the
+/// first objects break.
 #[test]
 fn hooks_of_later_objects_may_mend_earlier_ones() {
     let builder = Permazen::builder(MemoryStore::new()).model::<Mended>().model::<Seen>();

@@ -13,7 +13,7 @@ use proptest::prelude::*;
 
 use crate::creating::models::{Pairs, pairs};
 
-/// Nobody is told of these.
+/// No hook is called for these.
 #[derive(PermazenObject)]
 struct Job {
     #[permazen(indexed, validate = positive)]
@@ -100,7 +100,7 @@ fn database() -> (Arc<MemoryStore>, Permazen) {
     (store, db.build().unwrap())
 }
 
-/// The error, what hooks were told, and what is in the store after a commit.
+/// The error, the events that hooks got, and the content of the store after a commit.
 type Outcome = (Option<String>, Vec<String>, Pairs);
 
 /// Objects with these faults, all or none.

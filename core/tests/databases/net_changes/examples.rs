@@ -39,7 +39,7 @@ fn each_kind_of_field() {
         map.remove(&Value::Int(1)).unwrap();
         map.put(&Value::Int(2), &Value::from("y")).unwrap();
         map.put(&Value::Int(4), &Value::from("z")).unwrap();
-        // What is set and set back does not count.
+        // A field that is set and set back does not count.
         tx.set(a(2), "i", &Value::Int(5), Migrate::No).unwrap();
         tx.set(a(2), "i", &Value::Int(0), Migrate::No).unwrap();
         tx.delete(a(3)).unwrap();
@@ -114,11 +114,12 @@ fn pairs_that_belong_to_nothing() {
     let key = |rest: &[u8]| [&a(1).as_bytes()[..], rest].concat();
     for (key, value) in [
         (&[0, 0xff, 1][..], &b"mine"[..]),
-        // An item that is in no index, and what no schema knows.
+        // An item that is in no index, and items that no schema knows.
         (&[14, 1], b""),
         (&[99], b""),
         (&[0xff], b""),
-        // No field, a simple field with more behind it, a counter that is none.
+        // No field, a simple field with a byte after its key, a counter with a value that is no
+        // counter.
         (&key(&[99]), b"x"),
         (&key(&[11, 0]), b"x"),
         (&key(&[14]), b"x"),
@@ -272,7 +273,7 @@ fn of_a_transaction_that_keeps_its_writes() {
     assert_eq!(lines(&pending(&tx).unwrap()), ["0a00000000000001 None -> Some(1)"]);
     tx.commit().unwrap();
 
-    // Others may change what was shown.
+    // Other transactions may change the shown data.
     let tx = db.begin(&config(2)).unwrap();
     tx.create_with_id(a(2)).unwrap();
     tx.untracked(|tx| tx.exists(a(1))).unwrap();

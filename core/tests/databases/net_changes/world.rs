@@ -107,7 +107,7 @@ impl World {
         self.db.begin(&config(1).read_only()).unwrap().bundle()
     }
 
-    /// What is pending.
+    /// The pending changes.
     pub(crate) fn changes(&self) -> Vec<NetChange> {
         let (schemas, before) = (self.schemas(), self.snapshot());
         let changes = NetChanges::new(self.writes(), &*before, &schemas);

@@ -130,7 +130,7 @@ fn log(line: impl Into<String>) {
     LOG.with_borrow_mut(|log| log.push(line.into()));
 }
 
-/// Takes what has happened in this thread, which must be this.
+/// Takes the log of this thread, which must have these lines.
 #[track_caller]
 fn assert_log<const N: usize>(expected: [&str; N]) {
     assert_eq!(LOG.take(), expected);

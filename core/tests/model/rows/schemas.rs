@@ -196,7 +196,7 @@ fn m06_3_01_and_02_given_ids_come_first_and_the_others_fill_the_gaps() {
             tx.create_default::<Given>().map(drop)
         })
         .unwrap();
-    // What the database knows keeps its ID, whoever asks.
+    // An item that the database knows keeps its ID, whichever program asks.
     #[derive(PermazenObject, Default)]
     struct Another {
         c: i32,

@@ -56,7 +56,7 @@ struct Content {
     tags: Vec<String>,
 }
 
-/// What is stored, as it should be.
+/// The stored objects, as they should be.
 type Stored = BTreeMap<ObjId, Content>;
 
 /// A set.
@@ -251,7 +251,7 @@ fn put(tx: &Tx, world: &World, id: ObjId, content: &Content) -> Result<()> {
     Ok(())
 }
 
-/// Runs a loop over the set, and compares each step with what the set should have then.
+/// Runs a loop over the set, and compares each step with the content that the set should have then.
 fn assert_live(world: &World, before: &[Option<Content>], expr: &Expr, steps: &[Step]) {
     let tx = world.db.begin().unwrap();
     let mut stored = Stored::new();

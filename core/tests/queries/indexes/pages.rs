@@ -47,7 +47,7 @@ fn make(tx: &Tx, change: &Change, last: Option<ObjId>) -> Result<()> {
     Ok(())
 }
 
-/// Reads all pages, with changes between them. Each has what is after the last entry of the page
+/// Reads all pages, with changes between them. Each has the rows after the last entry of the page
 /// before, by a list of all rows in that direction.
 fn walk<R: Ord + Clone + Debug>(
     tx: &Tx,

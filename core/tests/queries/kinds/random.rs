@@ -7,7 +7,7 @@ use proptest::prelude::*;
 
 use crate::kinds::models::*;
 
-/// What is done, to the objects that there are by their number.
+/// An operation, on the objects that there are by their number.
 #[derive(Debug, Clone)]
 enum Step {
     Create {

@@ -82,7 +82,7 @@ fn in_all_models_that_have_the_mixin() {
     // The title of a book and of a book.
     let refused = db.write(|tx| tx.create(Book { stored: stored(None, 5), title: 1 }).map(drop));
     assert_eq!(violations(refused.unwrap_err()).len(), 1);
-    // What was refused is not there.
+    // The refused objects are not there.
     db.read(|tx| {
         assert_eq!((tx.all::<Book>()?.count()?, tx.all::<Record>()?.count()?), (2, 1));
         assert_eq!(tx.index(Stored::CODE)?.get("a")?.count()?, 1);

@@ -84,7 +84,7 @@ pub(super) fn compare(tx: &Tx, all: &[(ObjId, Task)]) {
         all.iter().map(|(id, task)| (place(task.state), *id)),
     );
 
-    // What is indexed, without what is not.
+    // The indexed objects, without the others.
     let own = tx.schema().id;
     let here: Vec<_> =
         all.iter().filter(|(id, _)| tx.any(*id).schema_id().unwrap() == own).collect();

@@ -166,7 +166,8 @@ fn place(state: Option<State>) -> (bool, Option<State>) {
 fn compare(store: &Arc<dyn KvDatabase>, plans: &[Plan]) {
     create(store, plans);
     let db = open::<Task>(store);
-    // What is there, by loading all: in a transaction that moves what must move, and is dropped.
+    // The objects that are there, by loading all: in a transaction that moves the objects that must
+    // move, and is dropped.
     let all: Vec<(permazen::ObjId, Task)> = {
         let tx = db.begin().unwrap();
         let tasks = tx.all::<Task>().unwrap();

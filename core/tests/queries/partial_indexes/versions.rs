@@ -1,5 +1,5 @@
-//! Random objects of eight versions of a program, changed and moved by all of them: what a query
-//! finds is compared with what is found by loading all.
+//! Random objects of eight versions of a program, changed and moved by all of them: the results of
+//! a query are compared with those of loading all.
 
 use std::collections::BTreeMap;
 

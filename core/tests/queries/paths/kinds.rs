@@ -206,7 +206,8 @@ fn any_object_is_followed_along_a_shared_field() {
         let owned: Path<Person, Any, Many> = Path::of::<Person>().from(Owned::OWNER);
         assert_eq!(ids!(w.ann.follow(&owned)?), [w.dog.id(), w.car.id()].into());
         assert_eq!(ids!(w.bob.follow(&owned)?), [w.cat.id(), w.snake.id()].into());
-        // Who likes the pets of somebody: a reference to any object refers to a kind, too.
+        // The people who like the pets of a person: a reference to any object refers to a kind,
+        // too.
         let fans = Path::of::<Person>().from(PetKind::OWNED.owner).from(Person::LIKES);
         assert_eq!(w.ann.follow(&fans)?.to_vec()?, [w.ann]);
         assert_eq!(w.bob.follow(&fans)?.count()?, 0);
@@ -220,7 +221,7 @@ fn a_kind_with_a_kind_among_its_members_is_a_kind_like_others() {
         let owners: Path<Walk, Person, Many> =
             Path::of::<Walk>().to(Walk::WITH).to(AnimalKind::OWNED.owner);
         assert_eq!(w.walk.follow(&owners)?.to_vec()?, [w.bob]);
-        // The constant of the mix-in goes on from every kind whose members have it.
+        // The constant of the mix-in continues from every kind whose members have it.
         let owners = Path::of::<Walk>().to(Walk::PET).to(Owned::OWNER);
         assert_eq!(w.walk.follow(&owners)?, Some(w.ann));
         Ok(())
@@ -240,7 +241,7 @@ fn the_object_layer_sees_one_step_along_the_shared_field() {
             vec![types(&[type_id::<Walk>(tx)]), pets.clone(), types(&[type_id::<Person>(tx)])];
         assert_eq!(path.resolve(tx)?, (steps, filters));
 
-        // An observer along the path is told which walks the pet of the person took.
+        // An observer along the path gets the walks that the pet of the person took.
         let told = Arc::new(Mutex::new(Vec::new()));
         let log = Arc::clone(&told);
         tx.observe(along(&path, Person::NAME), move |walk, _| {

@@ -1,4 +1,4 @@
-//! Observers that are told after a commit.
+//! Observers that are called after a commit.
 
 use std::cell::Cell;
 use std::sync::{Arc, Mutex};

@@ -1,4 +1,4 @@
-//! The errors of hooks undo what the hooks were told of.
+//! The errors of hooks undo the operations that caused their calls.
 
 use std::fmt;
 

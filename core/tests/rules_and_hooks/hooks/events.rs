@@ -1,4 +1,4 @@
-//! What hooks are told of, and in which order.
+//! The events for which hooks are called, and their order.
 
 use std::collections::{BTreeMap, BTreeSet};
 

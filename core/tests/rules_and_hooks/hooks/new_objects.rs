@@ -173,7 +173,7 @@ fn a_singleton_that_a_hook_deletes_is_not_made() {
     .unwrap();
 }
 
-/// The creation by the hook fails, and with it what the hook was told of.
+/// The creation by the hook fails, and with it the operation that caused the call of the hook.
 #[test]
 fn a_creation_by_a_hook_can_fail_too() {
     let db = builder().model::<Fleeting>().model::<Single>().model::<Trace>().build().unwrap();
@@ -193,7 +193,7 @@ fn a_creation_by_a_hook_can_fail_too() {
     .unwrap();
 }
 
-/// An object that was there before may be deleted by what is told of its new content.
+/// An object that was there before may be deleted by a hook that is called for its new content.
 #[test]
 fn a_copy_over_an_object_may_delete_it() {
     let db = database();

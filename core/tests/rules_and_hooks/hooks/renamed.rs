@@ -1,4 +1,4 @@
-//! What hooks are told of fields that objects have under a former name or with another type.
+//! The events that hooks get of fields that objects have under a former name or with another type.
 
 use std::sync::Arc;
 

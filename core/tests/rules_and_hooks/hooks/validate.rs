@@ -137,7 +137,7 @@ fn a_hook_is_called_if_one_of_its_fields_has_changed() {
     assert_log([]);
 }
 
-/// What a hook changes is checked too, and what was wrong before is checked again.
+/// Changes by a hook are checked too, and objects that broke rules before are checked again.
 #[test]
 fn hooks_may_change_objects() {
     let db = database(Validation::AtCommit);
@@ -376,7 +376,8 @@ impl Guarded {
     }
 }
 
-/// Other hooks are told at once of what a hook does that checks; their errors are what it returns.
+/// Other hooks are called at once for the changes of a hook that checks; these changes return their
+/// errors.
 #[test]
 fn hooks_are_told_of_what_hooks_do_that_check() {
     for validation in [Validation::AtCommit, Validation::Early] {
@@ -402,7 +403,7 @@ fn hooks_are_told_of_what_hooks_do_that_check() {
     }
 }
 
-/// What a store says is no violation: the transaction fails, and may run again.
+/// An error of the store is no violation: the transaction fails, and may run again.
 #[test]
 fn errors_of_the_store_end_the_check() {
     for validation in [Validation::AtCommit, Validation::Early] {

@@ -45,7 +45,8 @@ impl Folder {
     #[on_delete]
     fn deleted(this: Obj<'_, Self>) -> Result<()> {
         log(format!("deleted {}", this.name()?));
-        // A hook may delete what would be deleted later, and make what does not stay.
+        // A hook may delete objects that would be deleted later, and create objects that do not
+        // stay.
         if this.name()? == "root" {
             let copies = this.tx().all::<Folder>()?.iter();
             for folder in copies.collect::<Result<Vec<_>>>()? {
@@ -80,7 +81,7 @@ fn deletions_with_a_cascade_call_each_hook_once() {
         crate::hooks::LOG.take();
         assert!(root.delete()?);
         let mut log = crate::hooks::LOG.take();
-        // Changes are told at the end, when all is deleted.
+        // Hooks are called for changes at the end, when all is deleted.
         let last = log.split_off(log.len() - 3);
         assert_eq!(last[1..], ["links of other: 0", "links of other: 0"], "{log:?} {last:?}");
         log.push(last[0].clone());
@@ -110,7 +111,7 @@ fn a_copy_calls_hooks_unless_it_is_silent() {
     from.core().copy_to(silent.id(), to.core(), &mut CopyOptions::new().silent()).unwrap();
     assert_log([]);
     assert_eq!(to.all::<Folder>().unwrap().count().unwrap(), 2);
-    // What comes after the silent copy is told again.
+    // Hooks are called again for changes after the silent copy.
     to.get::<Folder>(silent.to_ref()).unwrap().set_name("loud now").unwrap();
     assert_log(["renamed loud now"]);
 }

@@ -109,7 +109,7 @@ fn a_transaction_within_another_one_is_refused_where_writers_take_turns() {
     {
         let db = Permazen::builder_shared(store).model::<Entry>().build().unwrap();
         assert_eq!(calls(&db), refused);
-        // An observer of commits is told when the transaction has ended.
+        // An observer of commits is called when the transaction has ended.
         DB.set(Some(db.clone()));
         let told = AtomicBool::new(false);
         let observer = db.observe_committed::<Entry>(move |_, _| {

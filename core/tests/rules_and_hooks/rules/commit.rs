@@ -27,7 +27,7 @@ fn a_refused_commit_gives_the_transaction_back() {
     assert!(!refused.is_retryable());
     let tx = refused.into_transaction().unwrap();
     assert!(tx.core().is_open());
-    // What failed stays queued.
+    // Objects that failed the check stay queued.
     let again = tx.commit().unwrap_err();
     let tx = again.into_transaction().unwrap();
     violations(tx.validate());

@@ -61,7 +61,7 @@ fn a_unique_field_costs_a_get_and_a_seek() {
     assert_eq!((cost.gets, cost.seeks), (1, 1), "{cost:?}");
     assert!(cost.steps <= 1, "{cost:?}");
     assert_eq!(cost.writes(), 0, "{cost:?}");
-    // What was checked is not checked again.
+    // Checked objects are not checked again.
     tx.commit().unwrap();
     assert_eq!(counter.take().reads(), 0);
 }

@@ -57,7 +57,7 @@ fn short(names: &[String]) -> Result<(), String> {
     if names.len() < 2 { Ok(()) } else { Err(format!("{} names", names.len())) }
 }
 
-/// The field has no index and no listener, so that nobody else needs its old value.
+/// The field has no index and no listener, so that no other code needs its old value.
 #[test]
 fn a_single_write_is_undone() {
     let db = builder::<Adult>().validation(Validation::Early).build().unwrap();

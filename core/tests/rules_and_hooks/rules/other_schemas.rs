@@ -72,7 +72,7 @@ fn while_the_index_is_partial_writes_of_the_field_are_refused() {
         let json = serde_json::to_value(violation).unwrap();
         assert!(text.ends_with(json["cause"].as_str().unwrap()), "{json}");
     }
-    // Other fields can be written, and an object that moves to be read is nobody's fault.
+    // Other fields can be written, and an object that moves to be read causes no violation.
     db.write(|tx| tx.get::<now::User>(old)?.set_age(5)).unwrap();
     let db = open::<now::User>(&store).unique_among_indexed().build().unwrap();
     db.write(|tx| Ok(tx.create(now_user("a"))?.id())).unwrap();
@@ -219,7 +219,7 @@ fn an_object_that_cannot_be_loaded_does_not_pass_unchecked() {
     assert_eq!(db.read(|tx| tx.get::<checked::User>(old)?.age()).unwrap(), 1);
 }
 
-/// A store that fails while the reason is looked for is no reason.
+/// If the store fails during the search for the reason, that failure is not the reason.
 #[test]
 fn a_store_that_fails_while_an_index_is_partial_is_reported() {
     use permazen::kv::{KvError, fault::FaultStore};
@@ -358,7 +358,7 @@ fn what_a_hook_moves_or_deletes_during_the_check_leaves_no_index_partial() {
             }
             _ => violations(done),
         };
-        // What the failed hook has moved is back.
+        // The objects that the failed hook moved are back.
         let partial = |it: &&permazen::model::Violation| {
             matches!(it.cause.as_deref(), Some(Error::PartialIndex { missing: 1, .. }))
         };

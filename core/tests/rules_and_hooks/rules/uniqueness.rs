@@ -93,7 +93,7 @@ fn changes_by_name_are_checked_too() {
     assert_eq!(violations(by_name).len(), 1);
     let stored = db.write(|tx| tx.get::<User>(b)?.store(&user("a")));
     assert_eq!(violations(stored).len(), 1);
-    // A copy, even one that no listener is told of.
+    // A copy, even one for which no listener is called.
     let copied = db.write(|tx| {
         let mut ids = [(b, None)].into_iter().collect();
         let mut options = permazen::object::CopyOptions::new().silent().mapping_ids(&mut ids);

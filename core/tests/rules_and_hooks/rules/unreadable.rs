@@ -1,4 +1,4 @@
-//! A check of the whole database lists objects that cannot be checked, and goes on.
+//! A check of the whole database lists objects that cannot be checked, and continues.
 
 use permazen::kv::{KvDatabase, KvDatabaseExt};
 use permazen::{Obj, OldValues, PermazenObject, Ref};

@@ -169,7 +169,7 @@ mod elements {
                     )),
                     "{text}"
                 );
-                // Nobody can set a list through the handle.
+                // No caller can set a list through the handle.
                 assert!(text.contains("`tx.core()` for a collection"), "{text}");
                 assert_eq!(load::<old::Bag>(&old, id).unwrap(), bag(&of));
             }
@@ -383,7 +383,7 @@ mod own_first {
             let visit = |length: &str| old::Visit { length: length.into(), place: "four".into() };
             let loaded = |length: &str| load::<new::Visit>(&new, create(&old, &visit(length)));
             assert_eq!(loaded("20 min").unwrap(), new::Visit { length: 20, place: 4 });
-            // What the own conversion leaves is converted by the library.
+            // Values that the own conversion leaves are converted by the library.
             assert_eq!(loaded("20").unwrap(), new::Visit { length: 20, place: 4 });
             assert_eq!(lost(loaded("soon")), ["length"]);
             let failed = loaded("a min").unwrap_err();

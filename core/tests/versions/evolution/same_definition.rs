@@ -1,5 +1,6 @@
-//! A field whose name and type stay, although the program means another value by it: nobody can
-//! tell the old values from new ones, so what the model states for it is said, and never called.
+//! A field whose name and type stay, although the program means another value by it: the library
+//! cannot distinguish old values from new ones, so the conversion that the model states for it is
+//! reported, and never called.
 
 use std::fmt::Write;
 use std::sync::Mutex;
@@ -259,7 +260,7 @@ fn the_conversion_of_a_type_may_not_change_a_field_of_the_same_definition() {
                 assert!(error.contains("set a field with a new name"), "{error}");
             }
             assert_eq!(account.price()?, 5);
-            // A value that is the same is none.
+            // Setting the same value is no change.
             let account = tx.get::<of_type::Account>(same)?;
             assert_eq!((account.price()?, account.load()?.price), (7, 7));
             assert_eq!(account.load()?.owner.as_deref(), Some("of the type"));
@@ -268,7 +269,7 @@ fn the_conversion_of_a_type_may_not_change_a_field_of_the_same_definition() {
         .unwrap();
         let run = db.upgrade_all().run().unwrap();
         assert_eq!((run.moved, run.refused), (0, 1));
-        // Whoever gives the field its value may do so.
+        // A caller that gives the field its value may do so.
         let all = of_type::Account { price: 500, notes: Vec::new(), owner: None };
         db.write(|tx| tx.get::<of_type::Account>(id)?.store(&all)).unwrap();
         assert_eq!(load::<of_type::Account>(&db, id).unwrap(), all);

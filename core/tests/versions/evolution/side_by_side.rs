@@ -33,7 +33,7 @@ mod field_added {
             let new = open::<new::Item>(store);
             let seen = new::Item { name: "a".into(), count: 3.into(), size: 7, note: None };
             assert_eq!(load::<new::Item>(&new, id).unwrap(), seen);
-            // What both know works where the object is, in either program.
+            // Fields that both programs know work where the object is, in either program.
             let set = |item: Obj<'_, new::Item>| {
                 item.count().add(1)?;
                 item.store(&new::Item { name: "b".into(), ..seen.clone() })
@@ -254,7 +254,8 @@ mod collections_renamed {
                 assert_eq!(lost(change(&old, id, remove)), ["path", "permits", "points"]);
                 assert_eq!(load::<new::Item>(&new, id).unwrap(), kept);
             }
-            // Looking moves nothing, and what both know is changed where the object is.
+            // Looking moves nothing, and fields that both programs know are changed where the
+            // object is.
             assert!(
                 !change(&old, id, |item: Obj<'_, old::Item>| {
                     assert!(item.rights()?.is_empty()? && item.steps()?.is_empty()?);

@@ -168,7 +168,7 @@ mod versioned {
     }
 
     /// Only the own conversion tells what the size is, so the object must be seen as it would be
-    /// after a move. It cannot move, but what was changed has the same definition where it is.
+    /// after a move. It cannot move, but the changed field has the same definition where it is.
     #[test]
     fn an_object_that_cannot_move_is_changed_where_it_is_with_a_base_of_an_older_program() {
         on_lmdb(|store| {
@@ -451,8 +451,8 @@ mod one_field_differs {
         });
     }
 
-    /// What cannot be converted is given a new value, so the object must move, and what would be
-    /// lost is named.
+    /// A value that cannot be converted is replaced by a new one, so the object must move, and the
+    /// losses are named.
     #[test]
     fn store_moves_an_object_with_a_value_that_has_no_counterpart() {
         on_each_store(|store| {

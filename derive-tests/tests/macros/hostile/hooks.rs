@@ -136,7 +136,7 @@ fn each_hook_is_called() {
     db.write(|tx| {
         let one = tx.create_default::<bare::r#Match>()?;
         // The hook of the mix-in has set `hook` to 1. Then the hook of the kind has set `type` to
-        // 5, and the mix-in was told of that.
+        // 5, and the hook of the mix-in was called for that.
         assert_eq!((one.r#type()?, one.hook()?), (5, 5));
         one.set_type(7)?;
         assert_eq!(one.hook()?, 7);

@@ -1,5 +1,5 @@
-//! Accounts between which programs move money, and each program's own record of what it was told
-//! about each commit.
+//! Accounts between which programs move money, and each program's own record of the answer that it
+//! got for each commit.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File, OpenOptions};
@@ -37,7 +37,7 @@ struct Transfer {
     amount: i64,
 }
 
-/// What a program is told about a commit.
+/// The answer that a program got for a commit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Outcome {
     /// It took place.
@@ -115,7 +115,7 @@ pub fn transfer(db: &Permazen, accounts: &[Ref<Account>], name: &str, rng: &mut 
 }
 
 /// The work of a process: its threads make transfers, one after another, and record how each has
-/// ended, until it is told to stop.
+/// ended, until it gets the order to stop.
 pub(super) fn work<S: KvDatabase + Clone + 'static>(
     open: Open<S>,
     url: &str,
@@ -172,7 +172,7 @@ pub(super) fn record(directory: &Path, program: &str, transfer: &str, outcome: O
     append(&outcome.record(directory, program), transfer);
 }
 
-/// What the programs have recorded.
+/// The records of the programs.
 #[derive(Debug, Default)]
 pub struct Records {
     /// The transfers that were acknowledged.
@@ -203,7 +203,7 @@ impl Records {
         fs::metadata(directory.join(format!("{name}.committed"))).map_or(0, |file| file.len())
     }
 
-    /// Adds what a program was told of a transfer.
+    /// Adds the answer that a program got for a transfer.
     pub fn add(&mut self, name: &str, outcome: Outcome) {
         let into = match outcome {
             Outcome::Committed => &mut self.committed,
@@ -225,8 +225,8 @@ impl Records {
         }
     }
 
-    /// Checks that what was recorded is true, and that the database is healthy. Programs can be at
-    /// work. Returns the transfers that are there and of which nothing was recorded.
+    /// Checks that the records are true, and that the database is healthy. Programs can be at work.
+    /// Returns the transfers that are there and of which nothing was recorded.
     ///
     /// # Panics
     /// If something is wrong.
@@ -266,7 +266,7 @@ impl Records {
         there.into_iter().filter(|name| !told(name)).collect()
     }
 
-    /// What was run, in a line.
+    /// A summary of the run, in a line.
     pub fn summary(&self) -> String {
         let (committed, failed) = (self.committed.len(), self.failed.len());
         let unknown = self.unknown.len();

@@ -53,7 +53,7 @@ fn parsed(text: &str) -> Lists {
     text.split(',').filter(|list| !list.is_empty()).map(list).collect()
 }
 
-/// The work of a process: it says what each committed transaction has read and appended.
+/// The work of a process: it prints the reads and appends of each committed transaction.
 pub(super) fn work(store: &dyn KvDatabase, process: u32) {
     std::io::stdin().read_line(&mut String::new()).unwrap();
     // The process that started this one does not listen while the threads work.
@@ -185,7 +185,7 @@ fn in_circles(after: &[Vec<usize>]) -> Vec<usize> {
 /// Processes on one new store, which has this URL too, read and append to lists.
 ///
 /// # Panics
-/// If no order explains what they have read and appended.
+/// If no order explains their reads and appends.
 pub fn are_strictly_serializable(store: &dyn KvDatabase, url: &str) {
     let start = |process: u32| Process::start(&["histories", url, &process.to_string()]);
     let mut processes: Vec<_> = (0..PROCESSES).map(start).collect();

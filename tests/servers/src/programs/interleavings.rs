@@ -1,5 +1,5 @@
-//! Transactions of several processes, step by step in each order: what they read and leave is what
-//! they would in turn.
+//! Transactions of several processes, step by step in each order: their reads and the data that
+//! they leave are those of the same transactions in turn.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +14,7 @@ use rand::{RngExt, SeedableRng};
 use super::Open;
 use super::process::{Process, say};
 
-/// A step of a transaction. What it reads is added up.
+/// A step of a transaction. Its reads are added up.
 #[derive(Debug, Clone, Copy)]
 enum Step {
     Get(&'static str),
@@ -102,7 +102,8 @@ const CASES: &[Case] = &[
 /// How many orders of each case are tried, if it has more.
 const ORDERS: usize = 100;
 
-/// The work of the process: the transactions of one of the programs, as it is told step by step.
+/// The work of the process: the transactions of one of the programs, step by step as it gets the
+/// orders.
 pub(super) fn work(store: &dyn KvDatabase, case: usize, program: usize) {
     let steps = CASES[case].programs[program];
     let writes = steps.iter().any(|step| matches!(step, Put(..) | Remove(_)));
@@ -112,7 +113,7 @@ pub(super) fn work(store: &dyn KvDatabase, case: usize, program: usize) {
     while lines.next().is_some() {
         let (mut tx, mut sum) = (Some(store.begin(&options).unwrap()), 0);
         for (at, step) in steps.iter().enumerate() {
-            // It was told the first one already.
+            // It got the first one already.
             if at > 0 {
                 lines.next().unwrap().unwrap();
             }

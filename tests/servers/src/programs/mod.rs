@@ -31,7 +31,7 @@ pub use world::{World, kill_programs, rounds};
 /// How a program opens the store that a URL names.
 pub type Open<S> = fn(&str) -> S;
 
-/// Does what a process was started for.
+/// Plays the role for which a process was started.
 ///
 /// # Panics
 /// If there is no such role, or if something goes wrong.

@@ -15,12 +15,12 @@ pub struct Process {
 }
 
 impl Process {
-    /// Starts a process that plays a role: its name, and what it is told.
+    /// Starts a process that plays a role: its name, and its arguments.
     pub fn start(role: &[&str]) -> Process {
         Self::start_with(Command::new(std::env::current_exe().unwrap()), role)
     }
 
-    /// The same with a command that starts what is named after it.
+    /// The same with a command that starts the program that is named after it.
     pub fn start_under(mut command: Command, role: &[&str]) -> Process {
         command.arg(std::env::current_exe().unwrap());
         Self::start_with(command, role)
@@ -98,7 +98,7 @@ pub(super) fn stopped() -> Arc<AtomicBool> {
     flag
 }
 
-/// What this process was started for, if another one has started it.
+/// The role for which this process was started, if another one has started it.
 pub fn role() -> Option<Vec<String>> {
     let role = std::env::var(ROLE).ok()?;
     Some(role.split('\n').map(str::to_owned).collect())

@@ -88,12 +88,13 @@ impl<S: KvDatabase + Clone + 'static> World<S> {
         thread::sleep(Duration::from_micros(self.rng.random_range(0..40_000)));
     }
 
-    /// Records what another program was told of a transfer.
+    /// Records the answer that another program got for a transfer.
     pub fn note(&self, name: &str, outcome: Outcome) {
         bank::record(self.directory.path(), "others", name, outcome);
     }
 
-    /// Compares what was recorded until now with what is there, and checks that as `jsck` does.
+    /// Compares the records until now with the content of the store, and checks that as `jsck`
+    /// does.
     pub fn check(&self) -> (Records, Vec<String>) {
         let records = Records::read(self.directory.path());
         let untold = records.check(&(self.look)(&self.url));

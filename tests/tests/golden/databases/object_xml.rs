@@ -15,7 +15,7 @@ use super::answers::Answers;
 use super::forms::Form;
 use crate::report::{Outcome, Report, fail, same, same_text};
 
-/// Checks what is written from `form`.
+/// Checks the documents that are written from `form`.
 pub fn check(group: &str, folder: &Path, form: &Form, answers: &Answers, report: &mut Report) {
     if files::find(folder, "objects.xml").is_none() {
         return;
@@ -94,7 +94,7 @@ fn models(form: &Form) -> Outcome<Vec<SchemaModel>> {
     Ok(recorded.schemas().iter().map(|schema| schema.model_with_storage_ids()).collect())
 }
 
-/// What is written by a transaction of the last schema.
+/// The document that a transaction of the last schema writes.
 fn write(form: &Form, answers: &Answers, writer: ObjectXmlWriter) -> Outcome<String> {
     let config = match models(form)?.pop() {
         Some(model) => TransactionConfig::new(model)?,

@@ -1,4 +1,4 @@
-//! What listeners and callbacks were told, made comparable.
+//! The events that listeners and callbacks got, made comparable.
 
 use std::collections::BTreeSet;
 

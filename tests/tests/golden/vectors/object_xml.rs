@@ -153,15 +153,15 @@ fn read(schemas: &Schemas, row: &Document) -> Outcome {
     same("digest", Some(found.sha256), row.digest.clone())
 }
 
-/// Compares what is stored after a refusal with what is stored if nothing is read.
+/// Compares the content of the store after a refusal with the content if nothing is read.
 fn unchanged(schemas: &Schemas, row: &Document, database: &Database, tx: Transaction) -> Outcome {
     let without = self::database(schemas, row.before.as_deref())?;
     let begun = without.begin(&config(schemas, row.open_with.as_deref())?)?;
     same("pairs after a refusal", state(database, tx)?, state(&without, begun)?)
 }
 
-/// What is stored if the first object of the document is left out, because the second one replaces
-/// it.
+/// The content of the store if the first object of the document is left out, because the second one
+/// replaces it.
 fn without_first_object(schemas: &Schemas, row: &Document) -> Outcome<Pairs> {
     let text = row.xml.as_deref().unwrap_or_default();
     let (start, end) = match (text.find("<P "), text.find("</P>")) {

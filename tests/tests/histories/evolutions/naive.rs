@@ -306,7 +306,7 @@ fn own(
     let mut values = Old { from, contents: old, types, taken: BTreeSet::new() };
     let differs = |field: &&Spec| !matches!(source(to, field, from), Source::Same(_));
     if let Some(convert) = to.own {
-        // What only serves values that are given may fail.
+        // A conversion that only serves values that are given may fail.
         let serves = |field: &Spec| !given.has(field) && differs(&field);
         let is_needed = !matches!(given, Given::AllButCounters) || to.fields.iter().any(serves);
         match convert(&mut values) {
@@ -340,7 +340,7 @@ impl Given<'_> {
     }
 }
 
-/// What an object has after it has moved.
+/// The content of an object after it has moved.
 pub(crate) fn moved(
     to: &Version,
     from: &Version,

@@ -102,8 +102,8 @@ impl Rules {
         Expected::Content(content)
     }
 
-    /// What a program sees in each field of an object where it is; `None` if that cannot be told
-    /// without moving the object. A required value that the object lacks cannot be told either.
+    /// What a program sees in each field of an object where it is; `None` if that cannot be known
+    /// without moving the object. A required value that the object lacks cannot be known either.
     pub(crate) fn see(
         &self,
         version: usize,
@@ -199,7 +199,7 @@ impl Rules {
         }
     }
 
-    /// What an object contains after it has moved. If there is no room for its keys, it stays.
+    /// The content of an object after it has moved. If there is no room for its keys, it stays.
     fn moved_or_read(&self, version: usize, old: &Known) -> Result<(Contents, Known), Stays> {
         match self.moved(version, old) {
             Ok(new) => Ok((new.contents.clone(), new)),
@@ -309,7 +309,7 @@ impl Rules {
             }
             _ => {}
         }
-        // An object that moves gets what is set at once, so the old value need not be converted.
+        // An object that moves gets the new value at once, so the old value need not be converted.
         let new = match effect {
             Effect::Set(_) => self.converted(version, old, Given::Field(field.means))?,
             _ => self.moved(version, old)?,
@@ -370,7 +370,7 @@ impl Rules {
         let stored = self.store_difference(version, old, base, &present, wanted);
         let (expected, new) = match stored {
             Some(stored) => stored,
-            // What cannot be told where the object is can be told when it has moved.
+            // A value that cannot be known where the object is can be known when it has moved.
             None => match self.content(version, old) {
                 Err(stays) => (Expected::Stays(stays), old.clone()),
                 Ok((contents, new)) => {

@@ -306,7 +306,7 @@ impl World {
             let rules = self.rules();
             let known = &self.objects[&ids[n]];
             let (_, mut after) = rules.change(versions[n], known, means, effect);
-            // What changes nothing may also have come first.
+            // A change without an effect may also have come first.
             let (_, alone) = rules.change(versions[n], &before[n], means, effect);
             let has_effect =
                 alone.version != before[n].version || alone.contents != before[n].contents;
@@ -430,7 +430,7 @@ impl World {
         self.after(version, id, after);
     }
 
-    /// Compares what an operation has returned with what it must return.
+    /// Compares the result of an operation with the expected one.
     fn judge(&mut self, what: String, expected: Expected, got: Result<Expected>) {
         self.log.push(match &got {
             Ok(_) => what,

@@ -3,8 +3,8 @@
 
 use super::*;
 
-/// What is known of one object's list: the numbers that were read, and the range they were read
-/// from.
+/// The known facts about one object's list: the numbers that were read, and the range they were
+/// read from.
 #[derive(Debug, Clone)]
 pub(crate) struct Seen {
     cell: u8,

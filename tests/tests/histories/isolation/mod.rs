@@ -1,6 +1,5 @@
-//! Transactions on objects are serializable on every store that claims it. What concurrent
-//! transactions read (also through indexes) and write is the same as if they ran one after the
-//! other.
+//! Transactions on objects are serializable on every store that claims it. The reads (also through
+//! indexes) and writes of concurrent transactions are the same as if they ran one after the other.
 //!
 //! Histories: each object has a list. A transaction appends numbers that no other transaction
 //! appends. It reads lists, and ranges of an index over all lists. The final lists show the order

@@ -1,5 +1,5 @@
-//! Models with rules and hooks of all sorts, in their first version. It knows what the second one
-//! (`later`) has done to them, so that programs of both can run side by side.
+//! Models with rules and hooks of all sorts, in their first version. It knows the changes that the
+//! second one (`later`) has made to them, so that programs of both can run side by side.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -147,7 +147,7 @@ impl Book {
 
 #[permazen::hooks]
 impl Book {
-    /// What it writes before it finds something wrong is undone.
+    /// Its writes before it finds something wrong are undone.
     #[on_validate(fields(owner))]
     fn two_for_each(this: Obj<'_, Self>) -> Result<()> {
         let Some(owner) = Self::owner_if_any(this)? else { return Ok(()) };

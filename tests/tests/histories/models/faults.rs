@@ -40,7 +40,7 @@ impl History {
             faults.stop();
             let (error, after) = match ended {
                 Ended::Died(error, after) => (Some(error), after),
-                // What was refused could not be undone, and the transaction was rolled back.
+                // A refused change could not be undone, and the transaction was rolled back.
                 Ended::RolledBack if failed => (None, None),
                 ended => {
                     assert!(!failed, "the failure {nth} is not reported");

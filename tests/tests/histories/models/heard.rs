@@ -1,4 +1,4 @@
-//! What observers are told, and whether that is what has changed.
+//! The events that observers get, and whether they are the actual changes.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
@@ -46,7 +46,7 @@ const OBSERVED: [(&str, &[&str]); 6] = [
 /// The name of the path, where it begins, and the new value at its end.
 type Along = (&'static str, ObjId, Value);
 
-/// All that was told since the log was last emptied.
+/// All events since the log was last emptied.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct HeardLog(Arc<Mutex<(Vec<Heard>, Vec<Along>)>>);
 
@@ -63,8 +63,8 @@ impl HeardLog {
         *self.0.lock().unwrap() = Default::default();
     }
 
-    /// Compares what was told with what has changed. The objects were in the schemas that `before`
-    /// says. `alone` says that each removal from a list was told as if it were made alone.
+    /// Compares the events with the changes. The objects were in the schemas that `before` says.
+    /// `alone` says that each removal from a list was reported as if it were made alone.
     pub(crate) fn check(&self, before: &World, after: &World, program: u8, alone: bool) {
         let (heard, along) = std::mem::take(&mut *self.0.lock().unwrap());
         let mut told: BTreeMap<(ObjId, &str), Vec<&What>> = BTreeMap::new();
@@ -128,7 +128,7 @@ impl HeardLog {
 fn replay(before: &FieldValue, told: &[&What], alone: bool) -> Result<FieldValue, String> {
     let mut value = before.clone();
     // How many elements of a list were just removed from there. Several that are removed at once
-    // are told with the positions that they had before.
+    // are reported with the positions that they had before.
     let mut gone = 0;
     for (nth, what) in told.iter().enumerate() {
         gone = match (nth.checked_sub(1).map(|before| told[before]), *what) {

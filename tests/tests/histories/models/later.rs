@@ -145,7 +145,7 @@ impl Book {
 
 #[permazen::hooks]
 impl Book {
-    /// What it writes before it finds something wrong is undone.
+    /// Its writes before it finds something wrong are undone.
     #[on_validate(fields(owner))]
     fn two_for_each(this: Obj<'_, Self>) -> Result<()> {
         let Some(owner) = Self::owner_if_any(this)? else { return Ok(()) };

@@ -3,8 +3,8 @@
 //! transaction commits. In half of the histories, operations of the store fail: nothing is half
 //! done then, and no rule is broken by what commits. In half of them, programs of two versions of
 //! the models work on the same database. Some databases are pages of a ledger; all their commits
-//! are checked. Observers must be told exactly what has changed. The seed of a history decides
-//! everything in it, except which of two concurrent transactions is the first.
+//! are checked. Observers must get exactly the changes. The seed of a history decides everything in
+//! it, except which of two concurrent transactions is the first.
 //!
 //! `java` has typed models and Permazen for Java on one database. It is skipped without Java,
 //! unless `PERMAZEN_JAVA` is 1 (see the test `java`).
@@ -55,7 +55,7 @@ pub(crate) fn count(counts: &mut Counts, what: &'static str) {
     *counts.entry(what).or_default() += 1;
 }
 
-/// What an observer of commits is told.
+/// The events that an observer of commits gets.
 pub(crate) type Told = Arc<Mutex<Vec<(ObjId, Committed)>>>;
 
 /// A running program.
@@ -76,7 +76,7 @@ pub(crate) struct History {
     pub(crate) validation: Validation,
     pub(crate) told: Told,
     pub(crate) heard: HeardLog,
-    /// What is committed.
+    /// The committed content.
     pub(crate) world: World,
     pub(crate) random: Random,
     pub(crate) counts: Counts,
@@ -231,7 +231,7 @@ impl History {
         self.check();
     }
 
-    /// What is committed is what the naive model says, and the rules that it breaks are found.
+    /// The committed content is that of the naive model, and the rules that it breaks are found.
     pub(crate) fn check(&mut self) {
         assert_eq!(self.stored(), self.world);
         for program in &self.programs {

@@ -229,7 +229,7 @@ impl World {
         Ok(world)
     }
 
-    /// Takes over in which schemas the objects are. What they cannot have there is gone.
+    /// Takes over in which schemas the objects are. Values that they cannot have there are gone.
     pub(crate) fn sync(&mut self, stored: &World) {
         for (id, thing) in &mut self.things {
             thing.version = stored.things.get(id).map_or(thing.version, |it| it.version);
@@ -237,7 +237,7 @@ impl World {
         }
     }
 
-    /// What hooks have written when all that has changed was checked.
+    /// The values that hooks have written when all changes were checked.
     pub(crate) fn settle(&mut self) {
         let reviewed: Vec<_> = self.things.values().filter_map(Thing::note).collect();
         for note in reviewed {

@@ -19,8 +19,8 @@ pub(crate) enum Ended {
     Committed(World),
     /// It was rolled back on purpose, or because it broke rules.
     RolledBack,
-    /// An operation of the store failed, and what the transaction would have committed, if that was
-    /// the commit.
+    /// An operation of the store failed, and the content that the transaction would have committed,
+    /// if that was the commit.
     Died(Error, Option<World>),
 }
 
@@ -74,7 +74,7 @@ impl History {
         }
     }
 
-    /// Compares what the observers of commits were told with what has changed.
+    /// Compares the events of the observers of commits with the changes.
     pub(crate) fn committed(&mut self, mut world: World) {
         world.sync(&self.stored());
         let told = std::mem::take(&mut *self.told.lock().unwrap());
@@ -164,7 +164,7 @@ impl Runner<'_> {
         Ended::RolledBack
     }
 
-    /// What is committed breaks no rule of any version.
+    /// The committed content breaks no rule of any version.
     fn must_be_right(&self, world: &World) {
         let versions: &[u8] = match self.is_off() {
             true => &[],
@@ -315,7 +315,7 @@ impl Runner<'_> {
         Ok(())
     }
 
-    /// What is stored after an operation, unless the store has failed.
+    /// The stored content after an operation, unless the store has failed.
     fn stored(&self, tx: &Tx, done: &Result<New>) -> Result<Option<World>> {
         match done {
             Err(error) if is_of_store(error) => Ok(None),
@@ -377,7 +377,7 @@ impl Runner<'_> {
         Ok(false)
     }
 
-    /// What was refused at once breaks a rule, or a rule could not be checked.
+    /// A change that was refused at once breaks a rule, or a rule could not be checked.
     fn must_break(&mut self, violations: &Violations, before: &World, after: &World, op: &Op) {
         for it in violations.iter().filter(|it| it.cause.is_some()) {
             let either =

@@ -52,7 +52,7 @@ fn check_answer(program: &Program, answer: &Answer, objects: &BTreeMap<ObjId, Va
     assert!(readable(rows).is_subset(&expected), "{answer:?}, expected {expected:?}");
 }
 
-/// What the programs have written to one field of one object.
+/// The values that the programs have written to one field of one object.
 #[derive(Debug, Default)]
 struct Written {
     last: Option<Vec<String>>,

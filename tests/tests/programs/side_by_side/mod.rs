@@ -69,7 +69,7 @@ fn write<T>(db: &Permazen, body: impl Fn(&permazen::Tx) -> Result<T>) -> Result<
     }
 }
 
-/// Creates an object, and notes what was written.
+/// Creates an object, and notes the written values.
 fn create(program: &Program, db: &Permazen, number: i64, journal: &mut Vec<Entry>) -> ObjId {
     let (id, wrote) = write(db, |tx| (program.create)(tx, number)).unwrap();
     journal.push(Entry { id: id.to_string(), wrote });
@@ -107,7 +107,7 @@ fn begin(case: &Case, dbs: [&Permazen; 2], journal: &mut Vec<Entry>) -> Vec<ObjI
     ids
 }
 
-/// All that a program writes in a round. Returns what it has committed.
+/// All that a program writes in a round. Returns the values that it has committed.
 fn work(
     case: &Case,
     writer: usize,
@@ -128,7 +128,7 @@ fn work(
     Ok(journal)
 }
 
-/// All that a program writes while the other one writes. Returns what it has committed.
+/// All that a program writes while the other one writes. Returns the values that it has committed.
 fn work_on(
     case: &Case,
     writer: usize,

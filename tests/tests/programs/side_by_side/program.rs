@@ -55,7 +55,7 @@ impl Program {
     }
 }
 
-/// A new object, and what was written to it.
+/// A new object, and the values that were written to it.
 pub type Created = (ObjId, Vec<Wrote>);
 
 /// A transaction of a program.
@@ -92,7 +92,7 @@ impl Wrote {
     }
 }
 
-/// What was written to an object and committed.
+/// The values that were written to an object and committed.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Entry {
     pub id: String,
@@ -103,7 +103,7 @@ pub struct Entry {
 /// because the object is in the schema of another one.
 pub type Values = BTreeMap<&'static str, Option<Vec<String>>>;
 
-/// What an index has answered.
+/// The answer of an index.
 #[derive(Debug)]
 pub struct Answer {
     /// The meaning of the field.
@@ -168,7 +168,8 @@ pub fn all<V: Debug>(value: Result<impl IntoIterator<Item = V>>) -> Result<Optio
     seen(value, |values| values.into_iter().map(text).collect())
 }
 
-/// Notes what was written, unless that was refused because one of these fields would be lost.
+/// Notes the written values, unless the write was refused because one of these fields would be
+/// lost.
 pub fn unless_refused(
     result: Result<impl Sized>,
     may_be_lost: &[&str],

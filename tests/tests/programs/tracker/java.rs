@@ -98,7 +98,8 @@ fn java_moves_the_other_half() {
     assert!(migrated > 100, "{migrated} objects");
 
     theirs.check();
-    // What we have moved is as it was. Nothing is left to move but objects of the removed type.
+    // The objects that we have moved are as they were. Nothing is left to move but objects of the
+    // removed type.
     let after = theirs.print("v3");
     for (what, value) in before.iter() {
         if what.starts_with("Issue ") || what.starts_with("Label ") {

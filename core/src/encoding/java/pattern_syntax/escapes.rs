@@ -1,4 +1,4 @@
-//! Escape sequences: what follows a backslash.
+//! Escape sequences: the characters after a backslash.
 
 use super::extent::{Extent, Part};
 use super::text::{Parser, Reason, code, is_ascii};
@@ -19,7 +19,7 @@ pub(super) enum Escape {
 }
 
 impl Parser {
-    /// Reads what follows a backslash.
+    /// Reads the characters after a backslash.
     pub(super) fn escape(&mut self, in_class: bool) -> Result<Escape, Reason> {
         const UNKNOWN: Reason = "illegal or unsupported escape sequence";
         let Some(point) = self.next_raw() else { return Err("backslash at the end") };

@@ -109,8 +109,8 @@ impl Tx {
         let import = || {
             self.core.mutate(|| {
                 let (created, missing) = store_all(self, &contents, how)?;
-                // What dangles is only known when all objects are there. The error of the object
-                // layer undoes them; the caller gets the one that knows the graph.
+                // Dangling references are only known when all objects are there. The error of the
+                // object layer undoes them; the caller gets the one that knows the graph.
                 match dangling(&contents, &missing)? {
                     None => Ok(created),
                     Some((error, target)) => {

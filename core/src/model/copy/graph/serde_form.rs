@@ -1,5 +1,5 @@
-//! The plain form of objects through serde. What a document repeats or nests without end is
-//! refused.
+//! The plain form of objects through serde. A document that repeats a part, or nests parts without
+//! end, is refused.
 
 use std::collections::BTreeMap;
 use std::fmt;
