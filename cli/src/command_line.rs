@@ -11,7 +11,7 @@ use crate::commands::{Command, Line, Named};
 use crate::failure::{Exit, Failure};
 use crate::output;
 
-/// What the command line says.
+/// The command line.
 #[derive(Debug)]
 pub(crate) struct CommandLine {
     pub(crate) args: Args,
@@ -70,7 +70,7 @@ pub(crate) fn parse(arguments: &[OsString]) -> Result<CommandLine, Usage> {
     parse_words(arguments).map_err(|error| Usage { error: with_near_names(error), json })
 }
 
-/// Proposes only names that begin as what was written does.
+/// Proposes only names that begin as the written word does.
 fn with_near_names(mut error: clap::Error) -> clap::Error {
     use clap::error::{ContextKind, ContextValue};
 
@@ -114,7 +114,7 @@ fn parse_words(arguments: &[OsString]) -> Result<CommandLine, clap::Error> {
     }
 }
 
-/// Where the first argument is that does not only say how to show what is found.
+/// The position of the first argument that is not only a choice of the output format.
 fn first(arguments: &[OsString]) -> Option<(usize, &str)> {
     let mut words = arguments.iter().enumerate().skip(1);
     let (at, word) = words.find(|(_, word)| *word != "--json" && *word != "--raw")?;
@@ -130,7 +130,7 @@ fn help_without_database(arguments: &[OsString]) -> Vec<OsString> {
     arguments
 }
 
-/// Says that a command stands where the database is expected, if that is what is wrong.
+/// If a command stands where the database is expected, replaces the error by one that says so.
 fn without_database(arguments: &[OsString], error: clap::Error) -> clap::Error {
     match first(arguments) {
         Some((_, word)) if error.use_stderr() && definition().find_subcommand(word).is_some() => {
@@ -144,7 +144,7 @@ fn without_database(arguments: &[OsString], error: clap::Error) -> clap::Error {
     }
 }
 
-/// Reads a command line in which the statement `words` is, with what comes after it.
+/// Reads a command line that has the statement `words` and further arguments after it.
 fn statement(arguments: &[OsString], words: &[OsString]) -> Result<CommandLine, clap::Error> {
     let at = arguments.len().saturating_sub(words.len());
     let mut replaced = arguments.to_vec();

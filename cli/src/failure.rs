@@ -12,7 +12,7 @@ use permazen::schema::SchemaError;
 use permazen_jsck::program::without_numbers;
 use permazen_query::{Mistake, QueryError};
 
-/// What to do about objects that would lose something.
+/// The advice for objects that would lose something.
 pub(crate) const HOW_TO_LOSE: &str = "the shell takes over values by the names of their fields alone; a program can convert or rename them \
      (`upgrade_with`, `was`), and its `upgrade_all` moves the objects with them; `lossy` at the end of `migrate` \
      accepts that they are lost, and moves the objects without these values";
@@ -58,7 +58,7 @@ impl From<Exit> for ExitCode {
     }
 }
 
-/// What a command that did not fail answers.
+/// The answer of a command that did not fail.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 #[must_use]
 pub(crate) enum Answer {
@@ -82,7 +82,7 @@ impl Answer {
 pub(crate) struct Failure {
     /// How the program ends.
     pub(crate) exit: Exit,
-    /// What was attempted and what to do, in one sentence. Empty if it was said already.
+    /// The attempted action and the advice, in one sentence. Empty if it was said already.
     pub(crate) message: String,
     /// A name that is nearly the one that was written.
     pub(crate) nearest: Option<String>,
@@ -151,7 +151,7 @@ impl Failure {
         Failure { nearest, position: Some(position), ..Failure::new(mistake.to_string()) }
     }
 
-    /// Adds what else is to say.
+    /// Adds further text.
     #[must_use]
     pub(crate) fn but(mut self, more: &str) -> Failure {
         self.message = match self.message.is_empty() {

@@ -401,14 +401,14 @@ fn a_migration_moves_whole_batches_and_says_so() {
                     said.strip_suffix(end)?.parse().ok()
                 });
                 let known = known.unwrap_or(0);
-                // What the message says was committed. If the outcome is unknown, it can be one
-                // batch more.
+                // The number of objects in the message was committed. If the outcome is unknown, it
+                // can be one batch more.
                 let unsure = if failure.exit == Exit::Unknown { 1000 } else { 0 };
                 assert!(
                     (moved - unsure.min(moved)..=moved).contains(&known),
                     "{known} {moved}: {message}"
                 );
-                // It goes on.
+                // The same statement continues.
                 burning.succeeds(&words);
                 assert!(burning.pairs().iter().all(|(key, _)| !key.starts_with(&[0, 0x80, 1])));
             }
@@ -446,14 +446,14 @@ fn a_script_in_conflict_runs_again_and_prints_once() {
                         assert_eq!((answer, out.as_str()), (Answer::Yes, printed), "{n} of {last}");
                         assert!(burning.pairs() == states.after);
                     }
-                    // What only reads prints at once.
+                    // A statement that only reads prints at once.
                     Err(failure) => {
                         assert_eq!((options.len(), failure.exit), (2, Exit::Busy), "{n}");
                         assert!(!out.contains("set"), "{out}");
                     }
                 }
             }
-            // If it goes on like that, it is given up.
+            // If each attempt fails, the shell gives up.
             let burning = reference();
             burning.faults.fail_from(1, conflict);
             let words = [&words[..], &["--wait", "50ms"]].concat();

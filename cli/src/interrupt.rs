@@ -21,7 +21,8 @@ use crate::{keyboard, output, temporary};
 pub(crate) struct Interrupt {
     /// Set by the first Ctrl-C while something works.
     stop: Arc<AtomicBool>,
-    /// Whether what works has had its effect, so that Ctrl-C comes too late to undo it.
+    /// Whether the running statement or command has had its effect, so that Ctrl-C comes too late
+    /// to undo it.
     done: Arc<AtomicBool>,
     /// Locked while a Ctrl-C is dealt with, so that the program does not end in the middle of a
     /// step to another state.
@@ -104,18 +105,20 @@ impl Interrupt {
         Working(self, before)
     }
 
-    /// Until the end of the result, a pager is there, and gets what is found.
+    /// A pager gets the rows until the result is dropped.
     pub(crate) fn paging(&self) -> Paging {
         let before = std::mem::replace(&mut *self.doing(), Doing::Paging { written: false });
         Paging { interrupt: self.clone(), before }
     }
 
-    /// What works has had its effect: Ctrl-C comes too late to undo it, and is for what comes next.
+    /// The running statement or command has had its effect: Ctrl-C comes too late to undo it, and
+    /// is for the next one.
     pub(crate) fn is_done(&self) {
         self.done.store(true, Ordering::Relaxed);
     }
 
-    /// Fails if Ctrl-C has come, unless what was asked for [is done](Self::is_done) all the same.
+    /// Fails if Ctrl-C has come, unless the running statement or command [is done](Self::is_done)
+    /// all the same.
     pub(crate) fn check_unless_done(&self) -> Result<(), Failure> {
         if self.done.load(Ordering::Relaxed) { Ok(()) } else { self.check() }
     }
@@ -153,7 +156,7 @@ impl Interrupt {
                 Err(failure) if failure.exit == Exit::Unknown => {}
                 Err(_) => output::note_now("nothing is committed"),
             }
-            // Whatever comes next stops.
+            // The next statement or command stops.
             self.stop.store(true, Ordering::Relaxed);
         }
         *doing = before;
@@ -214,11 +217,11 @@ mod tests {
         interrupt.ctrl_c();
         assert!(interrupt.flag().load(Ordering::Relaxed));
         assert_eq!(interrupt.check().unwrap_err().exit, Exit::Interrupted);
-        // What was asked to stop does not commit.
+        // A transaction that was asked to stop does not commit.
         let refused = interrupt.commit::<()>(|| panic!("it commits")).unwrap_err();
         assert_eq!(refused.exit, Exit::Interrupted);
         drop(working);
-        // What comes next is not asked to stop.
+        // The next work is not asked to stop.
         let _working = interrupt.work();
         assert!(interrupt.check().is_ok());
     }
@@ -235,7 +238,7 @@ mod tests {
         });
         assert_eq!(committed.unwrap(), 5);
         assert_eq!(*interrupt.doing(), Doing::Work);
-        // What comes after the commit is, but the commit has not failed.
+        // The work after the commit is stopped, but the commit has not failed.
         assert!(interrupt.check().is_err());
         assert!(interrupt.check_unless_done().is_ok());
         let _working = interrupt.work();

@@ -140,7 +140,7 @@ fn run_command(
     Ok(answer)
 }
 
-/// Prints what is made from the definition of the command line.
+/// Prints a text that is made from the definition of the command line.
 fn generate(what: Generate, out: &mut Output) -> Result<Answer, Failure> {
     let mut command = command_line::definition();
     let mut text = Vec::new();

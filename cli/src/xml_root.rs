@@ -1,11 +1,11 @@
-//! What an XML file is for, seen from its first element.
+//! The purpose of an XML file, by its first element.
 
 use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
-/// What reads this file, in words; `None` if its first element is `expected`, or none that the
-/// shell knows.
+/// The command that reads this file, in words; `None` if its first element is `expected`, or one
+/// that the shell does not know.
 pub(crate) fn what_else_reads(path: &Path, expected: &str) -> Option<&'static str> {
     match root(path)?.as_str() {
         root if root == expected => None,

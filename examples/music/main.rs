@@ -179,7 +179,7 @@ fn track_list(tx: &Tx, album: Obj<'_, Album>) -> Result<Table> {
     Ok(table)
 }
 
-/// Changes things, and returns what it changed.
+/// Changes objects, and returns the changed ones.
 fn change_things(tx: &Tx) -> Result<Vec<String>> {
     let mut done = Vec::new();
     let artist = tx.create(Artist {
@@ -244,7 +244,7 @@ fn change_things(tx: &Tx) -> Result<Vec<String>> {
     Ok(done)
 }
 
-/// Reads every pair of the database and reports what is wrong with it.
+/// Reads every pair of the database and reports the defects.
 fn check(store: &LmdbStore) -> Result<(), Box<dyn std::error::Error>> {
     let start = Instant::now();
     let tx = store.begin(&TxOptions::reading())?;

@@ -5,8 +5,7 @@ use std::fmt;
 
 use permazen::{Error, Model, Obj, Result};
 
-/// What a field is said to be if the program cannot read it, because the object is of another
-/// version.
+/// The text for a field that the program cannot read, because the object is of another version.
 pub const ELSEWHERE: &str = "(in another version)";
 
 /// The lines. Object IDs are not shown, so that databases can be compared that were filled or

@@ -74,7 +74,7 @@ pub fn print(version: &str, dir: &str) -> Result<Lines, Box<dyn std::error::Erro
     })
 }
 
-/// Reads every pair of the database and reports what is wrong with it.
+/// Reads every pair of the database and reports the defects.
 fn check(dir: &str, out: &mut dyn Write) -> Result<(), Box<dyn std::error::Error>> {
     let store = LmdbStore::open(Path::new(dir))?;
     let tx = store.begin(&TxOptions::reading())?;

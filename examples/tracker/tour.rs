@@ -9,7 +9,7 @@ use super::{check, print, upgrade, v1, v3};
 /// How many issues the database has.
 const ISSUES: i32 = 200;
 
-/// Goes through all steps of a deployment and says what happens.
+/// Goes through all steps of a deployment and prints the results.
 pub fn tour(out: &mut dyn Write) -> Result<(), Box<dyn std::error::Error>> {
     let directory = tempfile::tempdir()?;
     let path = directory.path().join("db");
@@ -43,7 +43,7 @@ fn dry_run(db: &Permazen, out: &mut dyn Write) -> Result<(), Box<dyn std::error:
     Ok(())
 }
 
-/// What a version sees of an object.
+/// An object as a version sees it.
 fn show(
     out: &mut dyn Write,
     program: &str,

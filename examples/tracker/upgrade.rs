@@ -10,7 +10,7 @@ use permazen::{Permazen, Result};
 const BATCH: usize = 500;
 
 /// Moves all objects of all types. If the program is stopped or killed, run it again: it continues
-/// with what is left.
+/// with the objects that are left.
 pub fn all(db: &Permazen, out: &mut dyn Write) -> Result<(), Box<dyn std::error::Error>> {
     let mut written = Ok(());
     let report = db

@@ -142,7 +142,7 @@ pub struct Vote {
     pub weight: i32,
 }
 
-/// A user who wants to know what happens with an issue.
+/// A user that follows an issue.
 #[derive(PermazenObject, Debug)]
 pub struct Watch {
     #[permazen(inverse_delete = "delete")]

@@ -1,5 +1,5 @@
-//! Version 2 of the tracker. Comments at the fields say what has changed, and how the values of
-//! version 1 are carried over.
+//! Version 2 of the tracker. Comments at the fields name the changes, and how the values of version
+//! 1 are carried over.
 
 pub mod print;
 
@@ -41,7 +41,7 @@ pub struct Team {
     pub name: String,
     #[permazen(element(inverse_delete = "remove"))]
     pub members: BTreeSet<Ref<User>>,
-    /// New: none in version 1.
+    /// New: not in version 1.
     pub purpose: Option<String>,
 }
 

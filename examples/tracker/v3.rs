@@ -1,5 +1,5 @@
 //! Version 3 of the tracker. Objects come to it from version 2, and also from version 1 if they
-//! have never been upgraded. So what version 2 said of version 1 is said here too.
+//! have never been upgraded. So the attributes of version 2 about version 1 are here too.
 
 pub mod print;
 pub mod watches;

@@ -1,6 +1,6 @@
 //! Typed transactions in memory as bytes: any bytes, and a good one with damage. Either they are
-//! refused, or what was read can be used, with errors where it is damaged, and comes back from the
-//! bytes that it writes.
+//! refused, or the transaction can be used, with errors where it is damaged, and comes back from
+//! the bytes that it writes.
 #![no_main]
 
 use std::sync::LazyLock;
@@ -69,7 +69,7 @@ fn read(tx: &Detached) -> permazen::Result<()> {
     tx.validate()
 }
 
-/// Changes objects. What fails changes nothing.
+/// Changes objects. An operation that fails changes nothing.
 fn change(tx: &Detached) -> permazen::Result<()> {
     let two = tx.get::<Thing>(thing(2))?;
     let attempts: [&dyn Fn() -> permazen::Result<()>; 5] = [
@@ -89,7 +89,7 @@ fn change(tx: &Detached) -> permazen::Result<()> {
 }
 
 fuzz_target!(|input: &[u8]| {
-    // The first byte says what the others are.
+    // The first byte gives the kind of the others.
     let Some((form, rest)) = input.split_first() else { return };
     let bytes = match form % 3 {
         0 => rest.to_vec(),

@@ -1,5 +1,5 @@
-//! Objects as JSON: an import happens as a whole or not at all, and what it has made is exported as
-//! a graph that is imported and exported as it is.
+//! Objects as JSON: an import happens as a whole or not at all, and the imported objects are
+//! exported as a graph that is imported and exported unchanged.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
@@ -10,7 +10,8 @@ fn open() -> Detached {
     DATABASE.detached_from_bytes(&SMALL).expect("it was written here")
 }
 
-/// Imports into a database without objects, where references may not dangle. Returns what was made.
+/// Imports into a database without objects, where references may not dangle. Returns the objects
+/// that were made.
 fn in_database(graph: &Graph, how: Import) -> Option<Graph> {
     let tx = DATABASE.begin().expect("memory");
     let Ok(ids) = tx.import_graph(graph, how) else {

@@ -1,5 +1,5 @@
-//! Serialized changes: whatever is read comes back from its written form, and cannot be told from
-//! what was read when both are made.
+//! Serialized changes: all changes that are read come back from their written form. They can be
+//! made, and then all keys that they put count as written.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

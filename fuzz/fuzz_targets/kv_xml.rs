@@ -1,4 +1,4 @@
-//! Pairs as XML: whatever is read comes back from its written form, in every style.
+//! Pairs as XML: all pairs that are read come back from their written form, in every style.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

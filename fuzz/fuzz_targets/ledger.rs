@@ -1,5 +1,5 @@
-//! The bytes of a ledger: what a decoder takes is the one encoding of what it says. The first byte
-//! chooses the decoder, or all of them; rows have the length of their key after it.
+//! The bytes of a ledger: bytes that a decoder takes are the only encoding of their value. The
+//! first byte chooses the decoder, or all of them; rows have the length of their key after it.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -1,8 +1,8 @@
-//! What comes from elsewhere: pieces and commits that are good, damaged or made up. Nothing panics,
-//! and whatever a page has taken, `verify` finds nothing and all that is here can be read.
+//! Data from elsewhere: pieces and commits that are good, damaged or made up. Nothing panics, and
+//! after any input, `verify` finds nothing on the page and all data that is here can be read.
 //!
 //! The first byte of the input says whether the page is attached to a remote. The rest is a list of
-//! steps: a byte that says which, then what it needs.
+//! steps: a byte for the kind of step, then its arguments.
 #![no_main]
 
 use std::sync::{Arc, LazyLock};
@@ -128,7 +128,7 @@ impl Copy {
         }
     }
 
-    /// Gives the receiver what it wants.
+    /// Gives the receiver the pieces that it wants.
     fn bring(&mut self, commit: &[u8]) {
         while let Ok(wanted) = self.receiver.wanted(commit) {
             let has = |(kind, digest): &(Kind, Digest)| {

@@ -1,8 +1,8 @@
-//! Damage done to the rows of a small repository, with checksums made right or not: whatever is
-//! done with it comes to an end. If bits were only flipped, what is read is an error or what was
-//! written.
+//! Damage done to the rows of a small repository, with checksums made right or not: every operation
+//! on it comes to an end. If bits were only flipped, each read is an error or returns the written
+//! data.
 //!
-//! The input is a list of changes: a byte that says which, then what it needs.
+//! The input is a list of changes: a byte for the kind of change, then its arguments.
 #![no_main]
 
 use std::collections::BTreeMap;
@@ -28,7 +28,7 @@ static ROWS: LazyLock<Vec<(Vec<u8>, Vec<u8>)>> = LazyLock::new(|| {
     text.lines().filter_map(row).collect()
 });
 
-/// What `main` has if nothing was damaged.
+/// The content of `main` if nothing was damaged.
 static CONTENT: LazyLock<Map> = LazyLock::new(|| {
     let page = open(&store(&ROWS)).and_then(|it| it.page("golden", PageId::ROOT)).expect("a page");
     content(&page).expect("the content")
@@ -80,7 +80,7 @@ impl<'i> Input<'i> {
         Some(bytes)
     }
 
-    /// An index of something with so many parts.
+    /// An index into something with this number of parts.
     fn index(&mut self, len: usize) -> Option<usize> {
         let index = usize::from(self.byte()?) << 8 | usize::from(self.byte()?);
         index.checked_rem(len)

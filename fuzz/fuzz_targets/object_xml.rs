@@ -1,5 +1,5 @@
-//! Objects as XML: whatever is read is written in every style, and comes back from the one that
-//! keeps ids.
+//! Objects as XML: all objects that are read are written in every style, and come back from the one
+//! that keeps ids.
 #![no_main]
 
 use std::sync::{Arc, LazyLock};

@@ -1,4 +1,5 @@
-//! Statements: what parses prints as text that parses to the same, and mistakes can be shown.
+//! Statements: a statement that parses prints as text that parses to the same statement, and
+//! mistakes can be shown.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -1,4 +1,4 @@
-//! Schema documents: whatever is read and valid comes back from its written forms.
+//! Schema documents: each document that is read and valid comes back from its written forms.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

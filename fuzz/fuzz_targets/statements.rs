@@ -1,6 +1,6 @@
 //! Statements on a small database with two schemas and objects in both: checked, planned, run, and
-//! undone if they fail. What they read stays in proportion to their length, and the checker finds
-//! nothing after any edits.
+//! undone if they fail. The number of their reads stays in proportion to their length, and the
+//! checker finds nothing after any edits.
 //!
 //! If the first byte is odd, each other byte stands for a word, so that most statements mean
 //! something.

@@ -61,7 +61,7 @@ pub struct Thing {
 #[derive(PermazenObject, Default, Debug)]
 #[permazen(storage_id = 17, singleton)]
 pub struct Settings {
-    /// To what it refers.
+    /// The object to which it refers.
     pub first: Option<Ref<Thing>>,
 }
 

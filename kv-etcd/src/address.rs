@@ -1,5 +1,5 @@
-//! The members of a cluster, the prefix and the user of a store: from a URL, and from what the
-//! environment adds.
+//! The members of a cluster, the prefix and the user of a store: from a URL, and from the variables
+//! of the environment.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -106,7 +106,7 @@ impl Address {
         };
         let needs_tls = roots.is_some() || address.own.is_some();
         address.tls = match mode.as_deref() {
-            // What does not leave this machine need not be encrypted.
+            // Data that does not leave this machine need not be encrypted.
             None if !needs_tls && address.hosts.iter().all(ServerHost::is_local) => Tls::Off,
             Some("off") if !needs_tls => Tls::Off,
             Some("unverified") if roots.is_some() => {
@@ -120,7 +120,7 @@ impl Address {
         Ok(address)
     }
 
-    /// What errors call the store.
+    /// The name of the store in errors.
     pub(crate) fn path(&self) -> PathBuf {
         PathBuf::from(self.to_string())
     }

@@ -173,7 +173,7 @@ impl Client {
         }
     }
 
-    /// What shows that the user is logged in, if there is one.
+    /// The token that shows that the user is logged in; `None` without a user.
     fn token(&self, host: usize, until: Instant) -> Tried<Option<Arc<str>>> {
         let Some(user) = &self.address.user else { return Ok(None) };
         if let Some(token) = &self.lock().token {
@@ -242,7 +242,7 @@ impl Client {
         Name(self.address.hosts.get(host))
     }
 
-    /// What was counted, and how many connections are open and not in use.
+    /// The counters, and how many connections are open and not in use.
     pub(crate) fn counters(&self) -> Counters {
         let mut counters = self.counts.counters();
         let idle: usize = self.lock().idle.iter().map(Vec::len).sum();
@@ -331,8 +331,8 @@ impl Client {
         }
     }
 
-    /// Asks members in turn, again and again, until one answers or the time is over. Only for what
-    /// can be asked twice.
+    /// Asks members in turn, again and again, until one answers or the time is over. Only for
+    /// questions that can be asked twice.
     pub(crate) fn ask<T: DeserializeOwned>(
         &self,
         path: &str,
@@ -379,14 +379,14 @@ impl Client {
 
     /// Does the same as [`note`](Self::note) for an answer that is up to date: it must have at
     /// least the revision `known`, which was known when the question was sent. It does not if the
-    /// cluster was restored from a backup. What was read and committed before does not hold in such
-    /// a cluster, so nothing more is asked of it.
+    /// cluster was restored from a backup. Earlier reads and commits are not valid in such a
+    /// cluster, so nothing more is asked of it.
     pub(crate) fn note_latest(&self, header: Header, known: i64) -> Tried<()> {
         self.lock().has_gone_back |= header.revision < known;
         self.note(header)
     }
 
-    /// Notes what an answer says of the cluster.
+    /// Notes the state of the cluster that an answer shows.
     pub(crate) fn note(&self, header: Header) -> Tried<()> {
         let mut state = self.lock();
         if state.has_gone_back {
@@ -431,7 +431,7 @@ impl Client {
         Err(failure)
     }
 
-    /// What a member says of itself.
+    /// The status that a member reports.
     pub(crate) fn status<T: DeserializeOwned>(&self, until: Instant) -> Tried<T> {
         Ok(self.ask(STATUS, b"{}", until)?.1)
     }
@@ -446,7 +446,7 @@ impl Display for Name<'_> {
     }
 }
 
-/// The name of requests at a path, as `tracing` is told it.
+/// The name of requests at a path, for `tracing`.
 fn kind_of(path: &str) -> &'static str {
     match path {
         TXN => "txn",
@@ -460,7 +460,7 @@ fn time_to_read(request: usize) -> Duration {
     Duration::from_secs((request / PORTION) as u64)
 }
 
-/// What failed before a request was sent.
+/// The failure of a request that was not sent.
 fn not_sent(failure: Failure) -> Failure {
     match failure {
         Failure::Lost(error) => Failure::Unreachable(error),

@@ -1,4 +1,5 @@
-//! Commits: each is one transaction of etcd. If it has no answer, this finds out what became of it.
+//! Commits: each is one transaction of etcd. If no answer comes, this finds out whether the commit
+//! took place.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
@@ -18,10 +19,10 @@ use crate::wire::{Compare, Done, Op, Txn};
 
 const WHAT: &str = "cannot commit";
 
-/// What a commit compares beside what it has read: the horizon and the token.
+/// The number of comparisons of a commit besides its reads: the horizon and the token.
 const OWN: usize = 2;
 
-/// What a transaction of etcd is to do.
+/// The parts of a transaction of etcd.
 struct Plan {
     base: i64,
     token: [u8; 16],
@@ -32,11 +33,11 @@ struct Plan {
     absent: BTreeSet<Vec<u8>>,
     /// Tombstones of keys that must be absent: they were written at these revisions.
     tombstones: BTreeMap<Vec<u8>, i64>,
-    /// What must not have changed since the base.
+    /// The ranges that must not have changed since the base.
     reads: KeyRanges,
 }
 
-/// What became of a transaction of etcd.
+/// The outcome of a transaction of etcd.
 enum Outcome {
     Committed,
     /// These keys were removed before, so etcd has tombstones of them.

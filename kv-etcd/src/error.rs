@@ -1,4 +1,4 @@
-//! What can go wrong between here and a cluster, as errors of a store.
+//! Failures between this process and a cluster, as errors of a store.
 
 use std::io;
 use std::path::Path;
@@ -7,7 +7,7 @@ use permazen_kv::__internal::WithCauses;
 use permazen_kv::KvError;
 use permazen_kv::remote::{ServerHost, TlsError};
 
-/// What etcd calls the kinds of its errors.
+/// The codes of etcd for the kinds of its errors.
 pub(crate) mod code {
     pub(crate) const INVALID: i64 = 3;
     pub(crate) const PERMISSION: i64 = 7;
@@ -23,7 +23,7 @@ pub(crate) mod code {
 pub struct ServerError {
     /// The number of its kind, as gRPC has them.
     pub code: i64,
-    /// What etcd says.
+    /// The text of etcd.
     pub message: String,
 }
 
@@ -33,7 +33,7 @@ pub struct ServerError {
     "the transaction is too large: it {what}, and {limit}; make several transactions of it, or raise {flag}"
 )]
 pub struct TooLarge {
-    /// What is too much, with its number.
+    /// The quantity that is too large, with its number.
     pub what: String,
     /// The limit, as far as it is known.
     pub limit: String,
@@ -138,7 +138,8 @@ pub(crate) enum Failure {
     /// A record in etcd is not as a commit writes it.
     #[error("{0}")]
     Damaged(String),
-    /// What has come is no answer of etcd, so it is not known what was done.
+    /// The bytes that came are no answer of etcd, so it is not known whether the request was
+    /// carried out.
     #[error("{0}")]
     Garbled(String),
     /// Another reason, which does not pass by itself. Nothing was sent.
@@ -198,7 +199,7 @@ impl Failure {
         }
     }
 
-    /// What etcd has sent.
+    /// The error that etcd has sent.
     pub(crate) fn server(&self) -> Option<&ServerError> {
         match self {
             Failure::Server(error) => Some(error),

@@ -78,7 +78,7 @@ pub(crate) struct Answer {
 pub(crate) struct Connection {
     socket: Socket,
     host: String,
-    /// What was read and not yet used, from `start` on.
+    /// The bytes that were read and not yet used, from `start` on.
     input: Vec<u8>,
     start: usize,
     /// Whether it can be used for another request.
@@ -255,7 +255,7 @@ impl Connection {
     /// Adds the next piece of the answer to `body`. False if there are no more.
     ///
     /// # Errors
-    /// [`io::ErrorKind::TimedOut`] if none comes in time; it can be waited for again.
+    /// [`io::ErrorKind::TimedOut`] if no chunk comes in time; the caller can wait for it again.
     pub(crate) fn chunk(&mut self, body: &mut Vec<u8>, until: Instant) -> Result<bool, Failure> {
         loop {
             let input = &self.input[self.start..];

@@ -77,12 +77,12 @@ pub(crate) fn alive(value: &[u8]) -> Vec<u8> {
     stored
 }
 
-/// What stands where a key was removed.
+/// The record of a removed key.
 pub(crate) fn tombstone() -> Vec<u8> {
     vec![DEAD]
 }
 
-/// The value of a key, from what etcd has stored; `None` for a tombstone.
+/// The value of a key, from its record in etcd; `None` for a tombstone.
 ///
 /// # Errors
 /// If no commit has written it.
@@ -108,9 +108,9 @@ pub(crate) fn value_of(key: &[u8], stored: &Bytes) -> Result<Option<Bytes>, Fail
 /// The end of the revisions whose tombstones and tokens may be missing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Horizon {
-    /// What was written up to this revision may be missing.
+    /// Records that were written up to this revision may be missing.
     pub(crate) revision: i64,
-    /// What this will be when the horizon is raised.
+    /// The revision of the horizon after it is raised.
     pub(crate) next: i64,
 }
 
@@ -131,7 +131,7 @@ impl Horizon {
     }
 }
 
-/// What a token says.
+/// The meaning of a token.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Token {
     /// The commit took place, and removed these keys.

@@ -11,8 +11,8 @@
 //! ```
 //!
 //! A transaction reads at one revision of the cluster, which its first read fixes. It commits with
-//! one transaction of etcd, which compares that nothing of what was read has changed since then.
-//! Each needs one round trip.
+//! one transaction of etcd, which checks that none of the ranges that were read has changed since
+//! then. Each needs one round trip.
 //!
 //! All of it works on plain threads, and blocks; from async code, call it in a thread that may
 //! block (`spawn_blocking` of tokio). The members are asked over HTTP, through the gateway that
@@ -27,8 +27,9 @@
 //! - A server takes 128 operations in one transaction unless it is started with `--max-txn-ops`.
 //!   Each key that is put or removed is one, and one more is the token of the commit.
 //! - It takes 1.5 MiB in one transaction unless it is started with `--max-request-bytes`.
-//! - While etcd compares what was read, it does nothing else, so a transaction that writes may have
-//!   read only 100,000 pairs: see [`EtcdBuilder::most_checked`]. One that only reads has no limit.
+//! - While etcd compares the ranges that were read, it does nothing else, so a transaction that
+//!   writes may have read only 100,000 pairs: see [`EtcdBuilder::most_checked`]. One that only
+//!   reads has no limit.
 //! - If more ranges were read than operations are allowed, some are compared as one that contains
 //!   them. Then a transaction can be retried because of a change between them. `max_txn_ops=` in
 //!   the URL says what the servers allow.

@@ -1,4 +1,4 @@
-//! Fewer ranges that contain what many do.
+//! Merges many ranges into fewer ranges that contain them.
 
 use permazen_kv::{KeyRanges, KeySpan};
 

@@ -1,4 +1,4 @@
-//! What a transaction reads, all of it at one revision.
+//! The reads of a transaction, all of them at one revision.
 
 use std::collections::{BTreeSet, VecDeque};
 use std::ops::Bound::{Excluded, Included, Unbounded};
@@ -72,7 +72,7 @@ impl Seen {
     }
 }
 
-/// What a transaction reads.
+/// The reads of a transaction.
 pub(crate) struct Reading {
     pub(crate) shared: Arc<Shared>,
     pub(crate) wait: Duration,
@@ -81,7 +81,7 @@ pub(crate) struct Reading {
     /// The member that has this revision.
     host: usize,
     asked: VecDeque<Asked>,
-    /// What was read, if it may be needed when the transaction commits.
+    /// The ranges that were read, if they may be needed when the transaction commits.
     pub(crate) seen: Option<Seen>,
     /// How many pairs have come, and their bytes.
     pairs: usize,

@@ -1,4 +1,4 @@
-//! A transaction: what it reads, and its commit.
+//! A transaction: its reads, and its commit.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! What the transactions of a store share.
+//! The state that the transactions of a store share.
 
 use permazen_kv::KvError;
 
@@ -7,10 +7,10 @@ use crate::error::Failure;
 use crate::layout::Layout;
 use crate::wire::{Op, Range};
 
-/// How many operations etcd takes in one transaction unless it is told otherwise.
+/// How many operations etcd takes in one transaction unless it is started with another limit.
 pub(crate) const MAX_TXN_OPS: usize = 128;
 
-/// What transactions share.
+/// The state that transactions share.
 #[derive(Debug)]
 pub(crate) struct Shared {
     pub(crate) client: Client,

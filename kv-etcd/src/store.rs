@@ -26,7 +26,7 @@ const MAX_KEY: usize = 1 << 16;
 /// How long to wait for a member that answers.
 const WAIT: Duration = Duration::from_secs(30);
 
-/// No wait is longer than this, whatever was asked for.
+/// The longest wait, also if a longer one was asked for.
 const LONGEST_WAIT: Duration = Duration::from_secs(30 * 24 * 60 * 60);
 
 /// How many pairs a commit may compare.
@@ -65,7 +65,7 @@ impl EtcdBuilder {
         self
     }
 
-    /// Whether to begin a store if there is none under the prefix; on unless set.
+    /// Whether to begin a store if there is no store under the prefix; on unless set.
     #[must_use]
     pub fn create(mut self, create: bool) -> Self {
         self.create = create;
@@ -169,15 +169,15 @@ impl EtcdStore {
         EtcdBuilder::default()
     }
 
-    /// What messages call it: its URL without the password and the parameters.
+    /// Its name in messages: its URL without the password and the parameters.
     pub fn name(&self) -> String {
         self.db.engine().shared.client.address.to_string()
     }
 
-    /// Removes what commits have left and no transaction needs any more: tombstones of removed
+    /// Removes the records of commits that no transaction needs any more: tombstones of removed
     /// keys, and tokens. Returns how many records it has removed.
     ///
-    /// Moves the horizon to the revision of the call before this one, and removes what is older. A
+    /// Moves the horizon to the revision of the call before this one, and removes older records. A
     /// transaction that has begun before the horizon and writes is retried when it commits. Commits
     /// do the same now and then by themselves, if more was committed since than
     /// [`EtcdBuilder::horizon_distance`] says. Call it twice where much was removed and little will

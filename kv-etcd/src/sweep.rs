@@ -93,7 +93,7 @@ fn sweep_some(
     from: &mut Vec<u8>,
     until: Instant,
 ) -> Tried<(u64, bool)> {
-    // A limit of 0 would be none.
+    // A limit of 0 would mean no limit.
     if horizon < 1 {
         return Ok((0, true));
     }

@@ -21,11 +21,12 @@ const ATTEMPT: Duration = Duration::from_secs(5);
 
 type Tried<T> = std::result::Result<T, Failure>;
 
-/// What a member says, piece by piece.
+/// The messages of a member, piece by piece.
 pub(crate) struct Stream {
     connection: Connection,
     host: usize,
-    /// What has come of the next message, and how much of it was searched for the end of its line.
+    /// The part of the next message that has come, and how much of it was searched for the end of
+    /// its line.
     text: Vec<u8>,
     searched: usize,
 }
@@ -54,7 +55,7 @@ impl Stream {
     }
 }
 
-/// What the members of a cluster say.
+/// The messages of the members of a cluster.
 pub(crate) struct Puts(pub(crate) Arc<Shared>);
 
 impl Puts {
@@ -63,7 +64,8 @@ impl Puts {
         let create_request = WatchRange {
             key: layout.data(&[]),
             range_end: layout.data_end(None),
-            // Tombstones are put. What is swept was removed before.
+            // Tombstones are put. The records that a sweep deletes belong to keys that were removed
+            // before.
             filters: ["NODELETE"],
             progress_notify: true,
         };

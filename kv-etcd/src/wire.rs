@@ -116,7 +116,7 @@ impl Op {
     }
 }
 
-/// What must hold of a key, or of all keys of a range that are there.
+/// A condition on a key, or on all present keys of a range.
 #[derive(Debug, Clone, Serialize)]
 pub(crate) struct Compare {
     #[serde(serialize_with = "encoded")]
@@ -249,7 +249,7 @@ impl Done {
     }
 }
 
-/// What a member says of itself.
+/// The status that a member reports.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(crate) struct Status {
@@ -300,7 +300,7 @@ pub(crate) struct WatchRange {
     pub(crate) progress_notify: bool,
 }
 
-/// Something that a watch is told.
+/// A message of a watch.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(crate) struct Told {

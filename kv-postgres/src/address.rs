@@ -1,4 +1,5 @@
-//! The servers, the table and the user of a store: from a URL, and from what the environment adds.
+//! The servers, the table and the user of a store: from a URL, and from the variables of the
+//! environment.
 
 use std::ffi::OsString;
 use std::fmt;
@@ -15,7 +16,7 @@ use crate::host::Host;
 /// The table, unless the URL names one.
 const TABLE: &str = "KV";
 
-/// The variable of the environment that has the name of the user who runs this program.
+/// The variable of the environment that has the name of the user of this process.
 pub(crate) const USER: &str = if cfg!(windows) { "USERNAME" } else { "USER" };
 
 /// The servers, the table, and the user that logs in.
@@ -30,7 +31,7 @@ pub(crate) struct Address {
     pub(crate) tls: Tls,
     /// Whether each transaction that only reads waits until it cannot fail.
     pub(crate) deferrable: bool,
-    /// Whether keys can be watched, so that each commit tells what it has changed.
+    /// Whether keys can be watched, so that each commit notifies its changes.
     pub(crate) watches: bool,
     /// Whether to look at the settings of the server that lose commits or make it slow.
     pub(crate) warnings: bool,
@@ -41,9 +42,10 @@ pub(crate) struct Address {
     pub(crate) schema: Option<String>,
     /// The certificate of this program.
     pub(crate) own: Option<OwnCertificate>,
-    /// What the server calls this program.
+    /// The name of this program on the server.
     pub(crate) application_name: String,
-    /// What the server is told when a connection begins, as its own programs tell it with `-c`.
+    /// The options that the server gets when a connection begins, as its own programs pass them
+    /// with `-c`.
     pub(crate) options: Option<String>,
     /// How long to try to connect to each host.
     pub(crate) connect_timeout: Option<Duration>,
@@ -86,8 +88,8 @@ impl Address {
         Self::read(url, &[], |_| None)
     }
 
-    /// Does the same. What the URL does not say, `settings` say, which are parameters too, and then
-    /// the environment.
+    /// Does the same. Parameters that the URL does not have come from `settings`, and then from the
+    /// environment.
     ///
     /// # Errors
     /// [`KvError::InvalidArgument`], which never shows a password.
@@ -139,7 +141,7 @@ impl Address {
         };
         for (variable, name) in VARIABLES.into_iter().filter(|(_, name)| !is_said(name)) {
             let Some(value) = environment.text(variable)? else { continue };
-            // These ask for less than what is done by default.
+            // These ask for less encryption than the default.
             if name == "sslmode" && matches!(&value[..], "allow" | "prefer") {
                 continue;
             }
@@ -190,7 +192,7 @@ impl Address {
         match name {
             "table" => self.table = value,
             "schema" => self.schema = Some(value),
-            // An empty name is none.
+            // An empty name counts as not set.
             "user" if value.is_empty() => {}
             "user" => self.user = value,
             "application_name" => self.application_name = value,
@@ -238,13 +240,13 @@ impl Address {
         Ok(())
     }
 
-    /// What errors call the store.
+    /// The name of the store in errors.
     pub(crate) fn path(&self) -> PathBuf {
         PathBuf::from(self.to_string())
     }
 }
 
-/// What a parameter turns on or off.
+/// The value of a parameter that is on or off.
 fn switch(name: &str, value: &str) -> Result<bool, String> {
     match value {
         "on" => Ok(true),
@@ -352,8 +354,8 @@ mod tests {
         let ports = |name: &str| match name {
             "PGHOST" => Some("a,b".into()),
             "PGPORT" => Some("6".into()),
-            // What is empty is not there, and a wish for less encryption than there is does
-            // nothing.
+            // An empty variable counts as not set, and a wish for less encryption than the default
+            // does nothing.
             "PGAPPNAME" => Some(OsString::new()),
             "PGSSLMODE" => Some("prefer".into()),
             _ => None,

@@ -143,7 +143,7 @@ impl Deref for Row {
 #[derive(Debug, Default)]
 pub(crate) struct Answer {
     pub(crate) rows: Vec<Row>,
-    /// The command tag: what the server has done.
+    /// The command tag, which says what the server has done.
     pub(crate) tag: String,
     /// The server warned that the commit may be lost with the server, because the commit did not
     /// wait for the replica.
@@ -161,7 +161,7 @@ pub(crate) struct Connection {
     /// The buffer into which the socket is read.
     arriving: Box<[u8]>,
     output: BytesMut,
-    /// The statements that are prepared, and what the server calls them.
+    /// The statements that are prepared, with their names on the server.
     prepared: HashMap<String, String>,
     /// Whether statements are prepared under names. A pooler may send the next transaction to
     /// another server process, which has prepared others.
@@ -300,7 +300,7 @@ impl Connection {
         }
     }
 
-    /// What the server calls itself.
+    /// The kind of server, by the name that it announces.
     pub(crate) fn server(&self) -> Server {
         self.server
     }
@@ -479,8 +479,8 @@ impl Connection {
         }
     }
 
-    /// The next notification of what this connection listens to. `None` if none comes within this
-    /// time.
+    /// The next notification on a channel that this connection listens to. `None` if no
+    /// notification comes within this time.
     pub(crate) fn notification(&mut self, patience: Duration) -> Result<Option<String>, Failure> {
         let until = Instant::now() + patience;
         loop {
@@ -522,7 +522,7 @@ impl Connection {
     }
 
     /// Frees the names of all statements, because statements that were sent after one that failed
-    /// were not prepared. The server is told of this with what is sent next.
+    /// were not prepared. The server gets this with the next request.
     fn forget_statements(&mut self) {
         for (_, name) in self.prepared.drain() {
             // A name is never too long.
@@ -540,8 +540,8 @@ impl Connection {
         sent.map_err(|error| self.lost(error))
     }
 
-    /// Sends what was added. A server that takes no more of it may itself be waiting until its
-    /// answers are taken; so this takes answers meanwhile.
+    /// Sends the messages that were added. A server that takes no more of it may itself be waiting
+    /// until its answers are taken; so this takes answers meanwhile.
     fn send_all(&mut self) -> io::Result<()> {
         if !self.is_of_this_process() {
             return Err(io::Error::other(FORKED));
@@ -570,7 +570,7 @@ impl Connection {
         }
     }
 
-    /// Reads what has come, or comes next.
+    /// Reads the bytes that have come, or waits for the next ones.
     fn read_some(&mut self) -> io::Result<()> {
         match self.socket.read(&mut self.arriving)? {
             0 => Err(io::ErrorKind::UnexpectedEof.into()),
@@ -581,8 +581,8 @@ impl Connection {
         }
     }
 
-    /// Lets reads wait for this time, or for more than half of it: most of them are told nothing
-    /// new then, which saves a call of the system.
+    /// Lets reads wait for this time, or for more than half of it: most reads need no new limit
+    /// then, which saves a system call.
     fn be_patient(&mut self, left: Duration) -> io::Result<()> {
         if self.patience > left || self.patience <= left / 2 {
             // The next time there is a little less left.
@@ -610,7 +610,7 @@ impl Connection {
         Message::parse(&mut self.input).map_err(|error| self.lost(error))
     }
 
-    /// The next message; `None` if there is none until then.
+    /// The next message; `None` if no message comes until then.
     fn receive_until(&mut self, until: Instant) -> Result<Option<Message>, Failure> {
         loop {
             if let Some(message) = self.received()? {
@@ -652,7 +652,7 @@ fn unexpected() -> Failure {
     Failure::other(UNEXPECTED)
 }
 
-/// What a server has sent that does not keep to the protocol.
+/// The error for bytes of a server that break the protocol.
 fn strange(what: &'static str) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, what)
 }

@@ -20,7 +20,7 @@ impl Server {
         }
     }
 
-    /// The dialect for this server, if none is set.
+    /// The dialect for this server, if no dialect is set.
     pub(crate) fn dialect(self) -> Dialect {
         match self {
             Server::Postgres => Dialect::Postgres,
@@ -35,16 +35,16 @@ pub(crate) enum Dialect {
     /// All that PostgreSQL has.
     #[default]
     Postgres,
-    /// What is also understood by servers that are similar.
+    /// Only statements that similar servers understand too.
     Portable,
 }
 
 impl Dialect {
-    /// What each session sets. Sequential scans, bitmap scans and sorts are off. Otherwise a table
-    /// of a few rows would be read as a whole, and each transaction would conflict with each other
-    /// one. The plans that remain seem costly to the server, and it would compile them; so that is
-    /// off too. The locks of a program whose machine is gone are free after 20 seconds, also in the
-    /// middle of a batch of statements, where no time limit of the server counts.
+    /// The settings of each session. Sequential scans, bitmap scans and sorts are off. Otherwise a
+    /// table of a few rows would be read as a whole, and each transaction would conflict with each
+    /// other one. The plans that remain seem costly to the server, and it would compile them; so
+    /// that is off too. The locks of a program whose machine is gone are free after 20 seconds,
+    /// also in the middle of a batch of statements, where no time limit of the server counts.
     pub(crate) fn settings(self) -> &'static [&'static str] {
         match self {
             Dialect::Postgres => &[
@@ -64,7 +64,7 @@ impl Dialect {
         }
     }
 
-    /// What each transaction sets where a connection keeps nothing.
+    /// The settings that each transaction makes where a connection keeps no settings.
     pub(crate) fn settings_of_transaction(self) -> &'static [&'static str] {
         match self {
             Dialect::Postgres => &[

@@ -1,4 +1,4 @@
-//! What can go wrong between here and the server, as errors of a store.
+//! Failures between this process and the server, as errors of a store.
 
 use std::io;
 use std::path::Path;
@@ -13,7 +13,7 @@ use permazen_kv::{Conflict, KvError};
 pub struct ServerError {
     /// The SQLSTATE.
     pub code: String,
-    /// What the server says.
+    /// The text of the server.
     pub message: String,
     /// `ERROR`, `FATAL`, `WARNING` and so on, never translated.
     pub severity: String,
@@ -206,7 +206,7 @@ impl Failure {
         matches!(self, Failure::Lost(error) if ServerHost::is_unknown(error))
     }
 
-    /// Whether another program has just made what was to be made.
+    /// Whether another program has just made the same tables.
     pub(crate) fn is_second(&self) -> bool {
         ["23505", "42710", "42P07"].into_iter().any(|code| self.is_of(code))
     }
@@ -316,7 +316,7 @@ mod tests {
                 matches!(expected, "stale" | "time-out"),
                 "{code}: {text}"
             );
-            // What was attempted, what the server says, and what to do.
+            // The text has the attempted action, the message of the server, and the advice.
             for part in ["cannot read", "words", &format!("SQLSTATE {code}"), advice] {
                 assert!(text.contains(part), "{code}: {text}");
             }

@@ -8,12 +8,12 @@ use permazen_kv::remote::{OwnCertificate, ServerHost, ServerUrl, Tls};
 
 use crate::host::Host;
 
-/// What was given.
+/// The settings that were given.
 #[derive(Default)]
 pub(crate) struct Given {
     /// The directory of a socket.
     pub(crate) directory: Option<String>,
-    /// The port of hosts that have none of their own.
+    /// The port of hosts that have no port of their own.
     pub(crate) port: Option<String>,
     pub(crate) mode: Option<String>,
     pub(crate) roots: Option<PathBuf>,
@@ -29,7 +29,7 @@ pub(crate) const VARIABLES: [(&str, &str); 4] = [
     ("PGSSLMODE", "sslmode"),
 ];
 
-/// What the environment says. A variable that is empty is not there.
+/// The variables of the environment. A variable that is empty counts as not set.
 pub(crate) struct Variables<'e>(pub(crate) &'e dyn Fn(&str) -> Option<OsString>);
 
 impl Variables<'_> {
@@ -113,7 +113,7 @@ impl Given {
     ) -> Result<(Tls, Option<OwnCertificate>), String> {
         let is_asked_for = self.roots.is_some() || self.certificate.is_some();
         let mode = match self.mode.as_deref() {
-            // What does not leave this machine need not be encrypted.
+            // Data that does not leave this machine need not be encrypted.
             None if is_local && !is_asked_for => "disable",
             None => "verify-full",
             Some(mode) => mode,
@@ -157,8 +157,8 @@ impl Given {
 /// The port that hosts without one of their own have, and where it is said.
 type Port = (&'static str, String);
 
-/// A host as the URL names it. No error shows what comes after a colon, for it can be a password in
-/// a URL without an `@`.
+/// A host as the URL names it. No error shows the text after a colon, because it can be a password
+/// in a URL without an `@`.
 fn of_url(text: &str, default: &Result<Port, String>) -> Result<Host, String> {
     if text.parse::<Ipv6Addr>().is_ok() {
         return Err(format!("the host {text} is written in brackets, as [{text}]"));

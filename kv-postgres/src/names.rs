@@ -1,4 +1,4 @@
-//! What the server calls the statements that are prepared.
+//! The names of prepared statements on the server.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 

@@ -73,7 +73,7 @@ struct State {
 }
 
 impl Pool {
-    /// The connections to a server, and the first of them, which shows what the server is.
+    /// The connections to a server, and the first of them, which shows which kind of server it is.
     ///
     /// # Errors
     /// See [`take`](Self::take).
@@ -118,7 +118,7 @@ impl Pool {
         self.address.path()
     }
 
-    /// What was counted, and how many connections there are.
+    /// The counters, and how many connections there are.
     pub(crate) fn counters(&self) -> Counters {
         let number = |count: usize| u64::try_from(count).ok();
         let mut counters = self.counts.counters();
@@ -133,7 +133,7 @@ impl Pool {
         self.limit
     }
 
-    /// What each transaction sets when it begins.
+    /// The settings that each transaction makes when it begins.
     pub(crate) fn settings_of_transaction(&self) -> &'static [&'static str] {
         if self.address.pooled { self.dialect.settings_of_transaction() } else { &[] }
     }
@@ -141,7 +141,7 @@ impl Pool {
     /// A connection on which no transaction is open.
     ///
     /// # Errors
-    /// Retryable if none is free, or no server answers, within `wait`.
+    /// Retryable if no connection is free, or no server answers, within `wait`.
     pub(crate) fn take(&self, wait: Duration) -> Result<Checked, KvError> {
         let until = Instant::now() + wait;
         let mut waiting = None;
@@ -342,7 +342,7 @@ impl Pool {
         }
     }
 
-    /// Gives a connection back. Rolls back what is open, without waiting for that.
+    /// Gives a connection back. Rolls back an open transaction, without waiting for that.
     pub(crate) fn give_back(&self, mut checked: Checked) {
         let connection = &mut checked.connection;
         let is_open = connection.is_waiting() || !connection.is_idle();
@@ -413,7 +413,7 @@ fn statements_of(address: &Address, dialect: Dialect, server: Server) -> Stateme
     Statements::new(address.schema.as_deref(), &address.table, dialect, server)
 }
 
-/// What a standby says to a transaction that writes.
+/// The error of a standby for a transaction that writes.
 fn standby() -> ServerError {
     let message = "it is a standby".to_owned();
     ServerError { code: "25006".to_owned(), message, ..ServerError::default() }
@@ -481,7 +481,7 @@ mod tests {
         assert_eq!(id(&mut pool.take(WAIT).unwrap().connection), first);
     }
 
-    /// It asks the system, which tells it what holds of the connection.
+    /// The server gets these values from its operating system, which has them for the connection.
     #[test]
     fn the_server_notices_that_a_machine_is_gone() {
         let Some(server) = Postgres::shared() else { return };
@@ -528,7 +528,7 @@ mod tests {
             pool.forget_server(lost);
             assert_eq!(pool.lock().host, 1);
         }
-        // What comes from there can be lost too.
+        // Connections to the next host can be lost too.
         let next = pool.take(WAIT).unwrap();
         pool.forget_server(next.age);
         assert_eq!(pool.lock().host, 0);

@@ -8,8 +8,8 @@ use permazen_kv::Result;
 use crate::address::{Address, USER};
 use crate::store::{PostgresBuilder, PostgresStore};
 
-/// A setting: its part of the URL, what the program does for the same, the variable, and what comes
-/// of each of them.
+/// A setting: its part of the URL, what the program does for the same, the variable, and the value
+/// that each of them gives.
 struct Case {
     url: &'static str,
     program: fn(PostgresBuilder) -> PostgresBuilder,
@@ -203,7 +203,7 @@ fn the_url_counts_most_then_the_program_then_the_environment() {
     for case in cases() {
         let environment = |name: &str| match case.variable {
             Some((variable, value)) if variable == name => Some(OsString::from(value)),
-            // What others do not say.
+            // The user of the process, where no setting names a user.
             _ => (name == USER).then(|| "somebody".into()),
         };
         let seen = |builder: PostgresBuilder, url: &str| {
@@ -225,7 +225,7 @@ fn read(url: &str, variables: &[(&str, &str)]) -> Result<Address> {
     })
 }
 
-/// What is wrong in the environment matters only where it counts, and the error names it.
+/// A wrong variable matters only where the environment counts, and the error names the variable.
 #[test]
 fn errors_name_what_is_wrong() {
     for (variable, value, words) in [
@@ -240,7 +240,7 @@ fn errors_name_what_is_wrong() {
         assert!(error.contains(variable) && error.contains(words), "{error}");
         let url = "postgres://ann@a:1/db?connect_timeout=5&sslmode=disable";
         assert_eq!(host(&read(url, &[(variable, value)]).unwrap()), "a:1");
-        // What is empty is not there.
+        // An empty variable counts as not set.
         read("postgres://ann@/db", &[(variable, "")]).unwrap();
     }
     for (url, words) in [

@@ -36,8 +36,8 @@ pub(crate) struct PostgresSession {
     held: Option<Checked>,
     read_only: bool,
     wait: Duration,
-    /// For each request, how many answers come before the answers to its questions; and what was
-    /// asked.
+    /// For each request, how many answers come before the answers to its questions; and the
+    /// questions.
     asked: VecDeque<(usize, Questions)>,
     /// Its state is one that no conflict can make wrong. It waits for that when it begins.
     is_certain: bool,
@@ -316,7 +316,7 @@ impl Session for PostgresSession {
 }
 
 impl PostgresSession {
-    /// Lets others read the state. What was added to the batch goes before it.
+    /// Lets others read the state. Statements already in the batch go before it.
     fn export(&mut self) -> Result<()> {
         if self.exported.is_some() {
             return Ok(());
@@ -357,8 +357,8 @@ impl Drop for PostgresSession {
     }
 }
 
-/// Adds what each transaction sets where a connection keeps nothing. Returns how many answers it
-/// will have.
+/// Adds the settings that each transaction makes where a connection keeps no settings. Returns how
+/// many answers it will have.
 fn add_settings(connection: &mut Connection, pool: &Pool) -> Done<usize> {
     let settings = pool.settings_of_transaction();
     settings.iter().try_for_each(|sql| connection.add(Statement { name: "", sql }, &[]))?;
@@ -392,7 +392,7 @@ fn write(connection: &mut Connection, pool: &Pool, changes: &Changes) -> Done<()
             None => connection.add(statements.remove_rest(), &[Parameter::Bytes(span.min)])?,
         }
     }
-    // What is put is not removed before, unless it must be new.
+    // A key that is put is not removed before, unless it must be new.
     single.retain(|(key, _)| !writes.puts.contains_key(*key) || changes.absent.contains(*key));
     for (keys, _) in portions(single.into_iter()) {
         connection.add(statements.remove(), &[Parameter::Many(&keys)])?;

@@ -7,10 +7,10 @@ use crate::connection::{Connection, Statement};
 use crate::error::Failure;
 use crate::pool::number;
 
-/// A transaction that loads 64 objects at once, with room for what it reads before.
+/// A transaction that loads 64 objects at once, with room for its earlier reads.
 const ENOUGH: i64 = 128;
 
-/// What is recommended.
+/// The recommended value.
 const LOCKS: i64 = 1_024;
 
 const LOOK: Statement<'static> = Statement {
@@ -19,10 +19,10 @@ const LOOK: Statement<'static> = Statement {
           current_setting('max_pred_locks_per_relation')::int8",
 };
 
-/// A setting that endangers what was committed.
+/// A setting that endangers committed data.
 struct Danger {
     setting: &'static str,
-    /// The value that does.
+    /// The dangerous value.
     value: &'static str,
     /// What happens, and what to do.
     text: &'static str,

@@ -13,7 +13,7 @@ use postgres_protocol::message::frontend;
 use crate::error::Failure;
 use crate::host::Host;
 
-/// What a connection is made of.
+/// The socket of a connection.
 pub(crate) trait Socket: Read + Write + Send {
     fn closer(&self) -> io::Result<Closer>;
 
@@ -109,7 +109,7 @@ fn ask_to_encrypt(socket: &mut TcpStream) -> Result<(), Failure> {
     let mut request = BytesMut::new();
     frontend::ssl_request(&mut request);
     socket.write_all(&request)?;
-    // One byte and no more: what comes after it must be encrypted.
+    // One byte and no more: all bytes after it must be encrypted.
     let mut answer = [0];
     socket.read_exact(&mut answer)?;
     match &answer {

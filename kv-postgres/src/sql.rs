@@ -7,14 +7,14 @@ use permazen_kv::Direction;
 use crate::connection::Statement;
 use crate::dialect::{Dialect, Server};
 
-/// What frees the locks of a lost program on servers of the portable dialect; PostgreSQL watches
-/// the connection.
+/// Frees the locks of a lost program on servers of the portable dialect; PostgreSQL watches the
+/// connection.
 const LOST: &str = "SET LOCAL idle_in_transaction_session_timeout = 10000";
 
 /// How old the tokens of commits become, in minutes.
 pub(crate) const TOKEN_MINUTES: i64 = 60;
 
-/// All statements of a table. What is not of a table is the same for each.
+/// All statements of a table. Statements that name no table are constants below.
 #[derive(Debug)]
 pub(crate) struct Statements {
     pub(crate) create_table: String,
@@ -213,7 +213,7 @@ impl Statements {
         Statement { name: "listen", sql: &self.listen }
     }
 
-    /// Tells the stores that listen what was changed, once it is committed.
+    /// Notifies the stores that listen of the changes, once they are committed.
     pub(crate) fn notify(&self) -> Statement<'_> {
         Statement { name: "notify", sql: &self.notify }
     }
@@ -253,7 +253,7 @@ pub(crate) const EXPORT: Statement<'static> =
 pub(crate) const BEGIN_BESIDE: Statement<'static> =
     Statement { name: "begin beside", sql: "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY" };
 
-/// What became of a commit is asked at this level.
+/// The question for the outcome of a commit is asked at this isolation level.
 pub(crate) const BEGIN_ASKING: Statement<'static> =
     Statement { name: "begin asking", sql: "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE" };
 
@@ -277,5 +277,5 @@ pub(crate) const IF_LOST: Statement<'static> = Statement { name: "if lost", sql:
 
 pub(crate) const COMMIT: Statement<'static> = Statement { name: "commit", sql: "COMMIT" };
 
-/// It has no name, so it works whatever was prepared.
+/// It has no name, so it does not depend on prepared statements.
 pub(crate) const ROLL_BACK: Statement<'static> = Statement { name: "", sql: "ROLLBACK" };

@@ -29,7 +29,7 @@ const MAX_VALUE: usize = 1_000 << 20;
 /// How long to wait for a server, a connection, or an answer.
 const WAIT: Duration = Duration::from_secs(30);
 
-/// No wait is longer than this, whatever was asked for.
+/// The longest wait, also if a longer one was asked for.
 const LONGEST_WAIT: Duration = Duration::from_secs(30 * 24 * 60 * 60);
 
 /// How many connections a store has.
@@ -65,7 +65,7 @@ impl PostgresBuilder {
     }
 
     /// A parameter as in the URL: `setting("sslcert", "ann.crt")` is the same as `sslcert=ann.crt`
-    /// there, without the escapes of a URL. What the URL says itself counts more, and the
+    /// there, without the escapes of a URL. A parameter in the URL itself counts more, and the
     /// environment counts less.
     ///
     /// ```no_run
@@ -110,8 +110,8 @@ impl PostgresBuilder {
         self
     }
 
-    /// Whether each read-only transaction is [certain](TxOptions::certain), whatever its options
-    /// say; off unless set. The same as `deferrable=on` in the URL, which counts more.
+    /// Whether each read-only transaction is [certain](TxOptions::certain), also if its options do
+    /// not ask for it; off unless set. The same as `deferrable=on` in the URL, which counts more.
     ///
     /// ```no_run
     /// use permazen_kv_postgres::PostgresStore;
@@ -127,11 +127,11 @@ impl PostgresBuilder {
     /// Whether keys can be watched; off unless set. The same as `watches=on` in the URL, which
     /// counts more.
     ///
-    /// Each commit then notifies what it has changed, which makes the commits of the whole server
-    /// take turns. All programs that write to the table must have it on: a commit of a program
-    /// without it ends no watch. With the first watch, the store takes one more connection, which
-    /// listens. If that is lost, all watches end as if their keys had been written. So they do
-    /// after a commit whose keys do not fit into a notification of 8,000 bytes.
+    /// Each commit then notifies its changes, which makes the commits of the whole server take
+    /// turns. All programs that write to the table must have it on: a commit of a program without
+    /// it ends no watch. With the first watch, the store takes one more connection, which listens.
+    /// If that is lost, all watches end as if their keys had been written. So they do after a
+    /// commit whose keys do not fit into a notification of 8,000 bytes.
     ///
     /// ```no_run
     /// use permazen_kv::{KvDatabase, TxOptions};
@@ -147,9 +147,9 @@ impl PostgresBuilder {
         self.setting("watches", if watches { "on" } else { "off" })
     }
 
-    /// Whether to ask the server only for what similar servers understand too: no watches, no
-    /// certain transactions, no snapshots, and no settings of the planner. Off unless set, but
-    /// CockroachDB and YugabyteDB are known by what they call themselves. The same as
+    /// Whether to send the server only statements that similar servers understand too: no watches,
+    /// no certain transactions, no snapshots, and no settings of the planner. Off unless set, but
+    /// CockroachDB and YugabyteDB are recognized by the names that they announce. The same as
     /// `dialect=portable` in the URL; `dialect=postgres` there forbids it.
     ///
     /// ```no_run
@@ -234,7 +234,7 @@ impl PostgresBuilder {
     }
 }
 
-/// Refuses what the server cannot do.
+/// Refuses options that the server does not support.
 fn check_options(pool: &Pool) -> Result<()> {
     let address = &pool.address;
     let refused = [(address.watches, "watches=on"), (address.deferrable, "deferrable=on")];
@@ -287,7 +287,7 @@ impl PostgresStore {
         &self.warnings
     }
 
-    /// What messages call it: its URL without the password, and of the parameters only `table` and
+    /// Its name in messages: its URL without the password, and of the parameters only `table` and
     /// `schema`, if it has them.
     pub fn name(&self) -> String {
         self.db.engine().pool.address.to_string()

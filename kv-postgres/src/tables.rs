@@ -52,7 +52,7 @@ fn check_order(hashes: &Answer) -> Result<(), Failure> {
     }
 }
 
-/// What is wrong with the tables, and what to do.
+/// The error for tables that cannot be opened, with advice.
 fn explained(error: &Failure, pool: &Pool, create: bool) -> KvError {
     let what = "cannot open the tables";
     let path = pool.path().into();

@@ -1,4 +1,4 @@
-//! Watches of keys: each commit notifies what it has changed, and one connection listens.
+//! Watches of keys: each commit notifies its changes, and one connection listens.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -19,7 +19,7 @@ const MOST: usize = 7_900;
 /// The notification that everything may have changed.
 const EVERYTHING: &str = "*";
 
-/// What a server notifies.
+/// The notifications of a server.
 pub(crate) struct Notifications(pub(crate) Arc<Pool>);
 
 impl News for Notifications {
@@ -54,8 +54,8 @@ impl News for Notifications {
     }
 }
 
-/// What was changed, in words that fit into a notification: `=6b` is the key `k`, `61-63` a range
-/// of keys, `61-` one without an end. More than fits is `*`.
+/// The changed keys, as a text that fits into a notification: `=6b` is the key `k`, `61-63` a range
+/// of keys, `61-` one without an end. If they do not fit, it is `*`.
 pub(crate) fn describe(writes: &Writes) -> String {
     let mut text = String::new();
     let spans = writes.removes.iter().map(|span| match span.max {
@@ -76,7 +76,7 @@ pub(crate) fn describe(writes: &Writes) -> String {
     text
 }
 
-/// What a notification says was changed; the values are not known. `None` is everything.
+/// The changes that a notification names; the values are not known. `None` is everything.
 fn parse(text: &str) -> Option<Writes> {
     let mut writes = Writes::default();
     for change in text.split(',') {

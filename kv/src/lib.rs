@@ -1,15 +1,14 @@
 //! The sorted transactional byte map that everything in Permazen is built on.
 //!
-//! [`KvDatabase`] begins transactions, [`KvTransaction`] is one, [`KvRead`] and [`KvWrite`] are
-//! what can be done in it. All of these traits are object safe, so a program can choose its store
-//! at run time.
+//! [`KvDatabase`] begins transactions, [`KvTransaction`] is one, [`KvRead`] and [`KvWrite`] have
+//! its operations. All of these traits are object safe, so a program can choose its store at run
+//! time.
 //!
 //! # For authors of stores
 //!
-//! Programs that use a store need none of this; the guide's page about stores says how to write
-//! one.
+//! Programs that use a store do not need this; the guide's page about stores says how to write one.
 //!
-//! - [`remote`] makes a store of what asks a server.
+//! - [`remote`] makes a store of an engine that asks a server.
 //! - [`KvWrite::put`] has a family for one purpose each: `get_to_put`, `put_new`, `put_if_absent`,
 //!   `get_or_put`, `append`, `remove_where`, `apply`. Each has a default that needs only `get`,
 //!   `put`, `remove` and `visit`. A store implements one where it can do better than that.
@@ -41,7 +40,7 @@ mod writes;
 #[cfg(feature = "xml")]
 pub mod xml;
 
-/// What only other crates of this project use: it changes without notice.
+/// Items for other crates of this project only: they change without notice.
 #[doc(hidden)]
 pub mod __internal {
     pub use crate::contract::with_causes::WithCauses;

@@ -90,7 +90,7 @@ fn a_child_does_not_use_the_connections_of_its_parent() {
             assert!(matches!(begun, Err(KvError::Forked { .. })), "{begun:?}");
         }
     });
-    // What was open at the fork has a connection too.
+    // A transaction that is open at the fork has a connection too.
     let mut reader = store.begin(&TxOptions::reading()).unwrap();
     assert_eq!(reader.get(b"key").unwrap().as_deref(), Some(&b"value"[..]));
     let mut writer = Some(store.begin(&TxOptions::writing()).unwrap());
@@ -165,7 +165,7 @@ fn a_child_does_not_wait_for_turns_of_its_parent() {
     assert_eq!(dump(&*reading(&db)).len(), 1);
 }
 
-/// A store whose changes wait until a test lets them go on.
+/// A store whose changes wait until a test lets them continue.
 struct Slow {
     store: MemoryStore,
     begun: Sender<()>,
@@ -321,7 +321,8 @@ fn open_transactions(kind: &str, path: &Path) {
                 let store = mine.take().unwrap();
                 is_refused(store.begin(&TxOptions::reading()).map(drop), path);
                 drop(store);
-                // What another thread of the parent had in use cannot be given up here.
+                // A transaction that another thread of the parent had in use cannot be given up
+                // here.
                 if kind == "lmdb" && options.ends_here {
                     assert_eq!(dump(&*reading(&*open_anew(kind, path).unwrap())).len(), seen);
                 } else {
@@ -330,8 +331,8 @@ fn open_transactions(kind: &str, path: &Path) {
             });
         }
         let store = mine.as_ref().unwrap();
-        // What is read stays as it is although others commit, and no other transaction writes
-        // meanwhile.
+        // The state that is read stays as it is although others commit, and no other transaction
+        // writes meanwhile.
         let mut writer = writer.unwrap();
         writer.put(b"also mine", &[7; 10_000]).unwrap();
         writer.commit().unwrap();

@@ -1,6 +1,6 @@
 //! Documents of any size are written and read in constant memory.
 //!
-//! Alone in its program, because it counts what the whole program allocates.
+//! Alone in its program, because it counts the allocations of the whole program.
 #![cfg(feature = "xml")]
 #![allow(clippy::unwrap_used)]
 
@@ -44,7 +44,7 @@ fn memory_of(body: impl FnOnce()) -> usize {
     MOST.load(Ordering::Relaxed) - before
 }
 
-/// Has as many pairs as wanted, and discards what is put.
+/// Has as many pairs as wanted, and discards puts.
 struct Endless {
     pairs: u64,
     put: u64,

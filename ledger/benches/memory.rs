@@ -21,7 +21,7 @@ use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 use roaring::RoaringTreemap;
 
-/// What `body` gives, and how many MiB more were in use meanwhile than before.
+/// The result of `body`, and how many MiB more were in use meanwhile than before.
 fn memory_of<T>(body: impl FnOnce() -> T) -> (T, f64) {
     let (result, bytes) = counted::memory_of(body);
     (result, bytes as f64 / f64::from(1 << 20))
@@ -155,7 +155,7 @@ fn collect(host: &LmdbStore, page: &Page, what: &str) {
     println!("| {what} | {before} | {removed} | {memory:.1} | {median:.1}; {late:.1}; {last:.1} |");
 }
 
-/// What marks take if one number in 1, 2, 10, … is marked.
+/// The memory of marks if one number in 1, 2, 10, … is marked.
 fn marks(pieces: u64) {
     println!(
         "\n| one number in | marks, MiB | while they are made into bytes, MiB |\n|---|---|---|"

@@ -93,7 +93,7 @@ struct Bare {
     chunks: Vec<(Digest, usize)>,
     next: usize,
     noise: Noise,
-    /// What is not yet written.
+    /// The bytes that are not yet written.
     bytes: Vec<u8>,
 }
 
@@ -165,7 +165,7 @@ fn chunks(mib: usize) -> Vec<(Digest, usize)> {
     chunks
 }
 
-/// So many MiB are written or read on one side, then on the other.
+/// This number of MiB is written or read on one side, then on the other.
 const TURN: usize = 8;
 
 fn main() {

@@ -59,7 +59,7 @@ fn list(db: &Permazen) -> Result<String> {
     Ok(db.read(list)?)
 }
 
-/// What the checker finds on a branch.
+/// The number of findings of the checker on a branch.
 fn findings(page: &Page, branch: &str) -> Result<usize> {
     let db = page.database(branch)?;
     let tx = db.begin(&TxOptions::reading())?;
@@ -68,12 +68,13 @@ fn findings(page: &Page, branch: &str) -> Result<usize> {
     Ok(found)
 }
 
-/// Does it all in a new repository in this directory, and says what happens.
+/// Makes all steps in a new repository in this directory, and prints the results.
 pub(crate) fn show(path: &Path, out: &mut impl Write) -> Result<()> {
     let repository = Repository::open_or_create(LmdbStore::open_or_create(path)?)?;
     let page = repository.create_page("contacts", PageId::ROOT)?;
 
-    // Each transaction that changes something makes a commit. It can say who made it, and why.
+    // Each transaction that changes something makes a commit. The commit can have an author and a
+    // message.
     let office = open(&page, MAIN)?;
     let (ann, bob) = page.with_author_and_message("Ann", "the first two", || {
         office.write(|tx| {
@@ -106,7 +107,7 @@ pub(crate) fn show(path: &Path, out: &mut impl Write) -> Result<()> {
     writeln!(out, "main: {}", contacts(&page, MAIN)?)?;
     writeln!(out, "travel: {}", contacts(&page, "travel")?)?;
 
-    // What differs is found without reading what both have in common.
+    // The differences are found without reading the parts that both have in common.
     let (ours, theirs) = (page.head(MAIN)?, page.head("travel")?);
     let all = permazen_kv::KeySpan::new(b"", None);
     let differences = page.diff(&ours, &theirs, all, permazen_kv::Direction::Forward)?;
@@ -115,7 +116,7 @@ pub(crate) fn show(path: &Path, out: &mut impl Write) -> Result<()> {
     // The merge has the changes of both. Where both have changed the same, the later one wins. It
     // fails if both have recorded other schemas, which a merge must not mix. It knows nothing of
     // objects, so it is made on a branch of its own and checked there. Here neither side has
-    // changed what an index or a rule of the other one depends on.
+    // changed data on which an index or a rule of the other one depends.
     page.create_branch("merge", &ours)?;
     let reason = "record a new schema on one branch, and merge it before the other one records it";
     let mut merger = WholeRanges::new(LastWriterWins, &[TABLES_SPAN], reason);

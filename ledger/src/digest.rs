@@ -33,7 +33,7 @@ impl fmt::Debug for Digest {
     }
 }
 
-/// What a piece is. Pieces of different kinds never have the same digest.
+/// The kind of a piece. Pieces of different kinds never have the same digest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum Kind {

@@ -5,8 +5,8 @@
 //! commits. A branch of a page is a database again ([`Page::database`]), so an object database that
 //! is opened on it has history.
 //!
-//! The guide page `ledger-format.md` has the format. It is frozen: each later version of this
-//! crate reads what this one writes.
+//! The guide page `ledger-format.md` has the format. It is frozen: each later version of this crate
+//! reads the data of this one.
 #![deny(missing_docs)]
 #![cfg_attr(
     not(test),

@@ -19,7 +19,7 @@ impl PageId {
 /// `N` random bytes.
 ///
 /// # Errors
-/// If the operating system gives none.
+/// If the operating system gives no random bytes.
 pub(crate) fn random<const N: usize>() -> Result<[u8; N]> {
     let mut bytes = [0; N];
     match SysRng.try_fill_bytes(&mut bytes) {

@@ -142,8 +142,8 @@ impl RepositoryBuilder {
         self
     }
 
-    /// Starts no thread for [`maintain`](Repository::maintain), and none that merges heads. The
-    /// program must call it, about every ten seconds.
+    /// Starts no thread for [`maintain`](Repository::maintain), and no thread that merges heads.
+    /// The program must call it, about every ten seconds.
     #[must_use]
     pub fn manual_maintenance(mut self) -> Self {
         self.is_manual = true;
@@ -194,7 +194,7 @@ impl RepositoryBuilder {
     /// Opens a repository.
     ///
     /// # Errors
-    /// If there is none, if it has another format, or if the database fails.
+    /// If there is no repository, if it has another format, or if the database fails.
     pub fn open(self) -> Result<Repository> {
         let found = rows::content(&self.host.begin(&TxOptions::reading())?)?;
         if found == DatabaseContent::Repository {
@@ -254,7 +254,7 @@ impl Repository {
         Self::shared_builder(Arc::new(host))
     }
 
-    /// The same for a database behind an `Arc`, which other code can use too.
+    /// The same for a database in an `Arc`, which other code can use too.
     pub fn shared_builder(host: Arc<dyn KvDatabase>) -> RepositoryBuilder {
         let (clock, cache_bytes) = (Arc::new(SystemClock), CACHE_BYTES);
         RepositoryBuilder {
@@ -290,7 +290,7 @@ impl Repository {
         Self::builder(host).open_or_create()
     }
 
-    /// The same for a database behind an `Arc`, which other code can use too.
+    /// The same for a database in an `Arc`, which other code can use too.
     ///
     /// # Errors
     /// As [`open_or_create`](Repository::open_or_create).
@@ -301,7 +301,7 @@ impl Repository {
     /// Opens a repository.
     ///
     /// # Errors
-    /// If there is none, if it has another format, or if the database fails.
+    /// If there is no repository, if it has another format, or if the database fails.
     pub fn open(host: impl KvDatabase + 'static) -> Result<Self> {
         Self::builder(host).open()
     }

@@ -1,4 +1,4 @@
-//! What children that are made with `fork` may do with what their parent has open.
+//! The operations that a child of a `fork` may make with pages and values that its parent has open.
 #![cfg(unix)]
 #![allow(clippy::unwrap_used, clippy::panic)]
 
@@ -46,8 +46,8 @@ fn a_forked_child_does_not_wait_for_a_transaction_of_its_parent() {
     handle.begin(&TxOptions::writing()).unwrap().rollback();
 }
 
-/// What was begun in the parent is refused in the child. The thread that stores the value is in the
-/// parent only, and goes on.
+/// A value that was begun in the parent is refused in the child. The thread that stores the value
+/// is in the parent only, and continues.
 #[test]
 fn a_forked_child_does_not_go_on_with_a_value_of_its_parent() {
     let dir = tempfile::tempdir().unwrap();

@@ -1,5 +1,5 @@
-//! What the shell does, as a program for this one database would do it. The benchmark runs it as a
-//! process of its own, as it runs the shell.
+//! The work of the shell, as a program for this one database would do it. The benchmark runs it as
+//! a process of its own, as it runs the shell.
 
 use std::io::{BufWriter, Write};
 use std::path::Path;

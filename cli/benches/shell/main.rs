@@ -3,9 +3,9 @@
 //!
 //! `cargo bench -p permazen-cli` makes an LMDB environment in a temporary directory, which goes at
 //! the end. `PERMAZEN_BENCH_OBJECTS` sets the number of objects (100000). Of the words `query`,
-//! `csv`, `json`, `copy`, `first`, `memory` and `completion`, those that are given choose what is
-//! measured. Each process gets what it takes in time of processors and by the clock; the two sides
-//! take turns, and the table has medians.
+//! `csv`, `json`, `copy`, `first`, `memory` and `completion`, those that are given choose the
+//! measurements. For each process, the time of processors and the time on the clock are measured;
+//! the two sides take turns, and the table has medians.
 #![allow(
     missing_docs,
     unsafe_code,
@@ -114,7 +114,7 @@ fn compare(name: &str, ours: &[Taken], theirs: &[Taken]) {
     );
 }
 
-/// What a statement writes, beside a program that writes the same bytes.
+/// The output of a statement, beside a program that writes the same bytes.
 fn beside(db: &Path, name: &str, arguments: &[&str], work: &str) {
     let path = db.to_str().unwrap();
     let ours = || shell(db, arguments);
@@ -178,7 +178,7 @@ fn memory(db: &Path) {
     }
 }
 
-/// What the tab key offers at the prompt. Lines from standard input are completed too.
+/// The candidates of the tab key at the prompt. Lines from standard input are completed too.
 fn completion(db: &Path) {
     let mut command: Command = shell(db, &["--prompt", "--no-history"]);
     let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();

@@ -1,11 +1,11 @@
-//! Processes, and what they take.
+//! Processes, and the time that they take.
 
 use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// What a process took.
+/// The time that a process took.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Taken {
     /// Time of processors, in the program and in the system for it.

@@ -103,7 +103,7 @@ struct Shell<'s, 'o, 'a> {
     wait: Duration,
     interrupt: Interrupt,
     asks: Option<RefCell<&'s mut Asks<'a>>>,
-    /// Whether it is not known what became of the commit of a repair.
+    /// Whether the outcome of the commit of a repair is unknown.
     is_unknown: Cell<bool>,
     out: &'s RefCell<&'o mut Output>,
 }

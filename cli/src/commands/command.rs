@@ -1,4 +1,4 @@
-//! What each command of the shell says of itself.
+//! The trait of the commands of the shell.
 
 use std::fmt::Debug;
 
@@ -25,12 +25,12 @@ pub(crate) trait Command: Debug {
         false
     }
 
-    /// With which answer it ends a script and the prompt; `None` if these go on.
+    /// The answer with which it ends a script and the prompt; `None` if these continue.
     fn ends_with(&self) -> Option<Answer> {
         None
     }
 
-    /// What the tab key offers for its arguments that are no options.
+    /// The candidates that the tab key offers for its arguments that are no options.
     fn candidates(_session: &Session) -> Vec<String>
     where
         Self: Sized,
@@ -59,7 +59,7 @@ pub(crate) enum Scope {
     AtPrompt(PromptTask),
 }
 
-/// What a command does with the transaction of the prompt.
+/// The work of a command with the transaction of the prompt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum PromptTask {
     Begin,

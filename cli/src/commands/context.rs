@@ -1,4 +1,4 @@
-//! What a command works with.
+//! The context of a command.
 
 use std::ffi::OsStr;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use crate::output::Output;
 use crate::script::Ids;
 use crate::session::Session;
 
-/// What a command works with.
+/// The context of a command.
 pub(crate) struct Context<'c> {
     /// The database and the options.
     pub(crate) session: &'c Session,
@@ -30,11 +30,11 @@ pub(crate) struct Context<'c> {
 /// Asks a question: yes or no.
 pub(crate) type Asks<'a> = dyn FnMut(&str, &mut Output) -> Result<bool, Failure> + 'a;
 
-/// What a command works with that opens the database itself, or not at all.
+/// The context of a command that opens the database itself, or not at all.
 pub(crate) struct Unopened<'u> {
     /// The name of the database.
     pub(crate) database: &'u OsStr,
-    /// What the command line says.
+    /// The options of the command line.
     pub(crate) args: &'u Args,
     pub(crate) encodings: Arc<EncodingRegistry>,
     /// Ctrl-C.

@@ -61,9 +61,9 @@ impl Command for Copy {
         let source = session.begin_certain()?;
         // A directory alone is no environment: it may be left from a copy that was killed.
         let found = if kind == StoreKind::Lmdb { path.join("data.mdb") } else { path.clone() };
-        // What a server has is found when its table is opened.
+        // Whether a server has the table is found when the table is opened.
         let is_there = !kind.has_path() || found.symlink_metadata().is_ok();
-        // What messages call the other store, and how it is opened.
+        // The name of the other store in messages, with which it is also opened.
         let name = if kind.has_path() { path.as_os_str() } else { &*self.target };
         let copied = match (is_there, kind) {
             (false, _) => watched(&session.interrupt, |watch| {
@@ -142,7 +142,7 @@ impl Copy {
     }
 }
 
-/// What to set so that etcd takes a copy, if a server refuses it because of its size.
+/// Names the settings with which etcd takes a copy that it refused because of its size.
 #[cfg(feature = "etcd")]
 fn too_large(error: &KvError, copied: Copied, removed: u64) -> Option<Failure> {
     let KvError::Store { source, .. } = error else { return None };
@@ -200,7 +200,7 @@ impl Command for Backup {
     }
 }
 
-/// Refuses what writes somewhere else if everything shall only be tried.
+/// Refuses a command that writes somewhere else in a dry run.
 fn not_tried(session: &Session, what: &str) -> Result<(), Failure> {
     match session.options.dry_run {
         true => Err(Failure::new(format!("`{what}` cannot be tried with --dry-run"))),
@@ -218,7 +218,7 @@ pub(super) fn watched<T>(
     let mut tell = |copied: Copied| progress.at(copied.bytes);
     let mut watch = Watch::new().stop(&stop).progress(&mut tell);
     let copied = copy(&mut watch);
-    // What is done stays done.
+    // A copy that is complete stays, also after a Ctrl-C.
     if copied.is_err() {
         interrupt.check()?;
     }

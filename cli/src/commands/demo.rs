@@ -47,8 +47,8 @@ fn parts() -> Vec<String> {
         .split_inclusive(|line| line.starts_with("        </"))
         .map(<[&str]>::concat)
         .collect();
-    // They lie in the order of their IDs, and moons, planets and the star refer to what comes
-    // later.
+    // They lie in the order of their IDs, and moons, planets and the star refer to objects that
+    // come later.
     objects.reverse();
     objects.chunks(FEW).map(|some| format!("{head}{}{tail}", some.concat())).collect()
 }

@@ -26,10 +26,9 @@ pub(crate) fn is_stream(path: &Path) -> bool {
     path == Path::new("-")
 }
 
-/// Writes an XML file with what `write` writes, and gives it its name when it is complete and on
+/// Writes an XML file with the output of `write`, and gives it its name when it is complete and on
 /// disk. An XML file of that name is replaced in one step, and its permissions stay. `-` is
-/// standard output; a reader of it that goes away has seen what it wanted, and what is returned
-/// then is the default.
+/// standard output. If its reader goes away, that is no failure: the default is returned.
 ///
 /// # Errors
 /// Also for the open database, for a file of that name that is no XML, and in a dry run.
@@ -55,8 +54,8 @@ pub(crate) fn write<T: Default>(
         let message = format!("{shown}: --dry-run writes no file; - is standard output");
         return Err(Failure::new(message));
     }
-    // What is no file, such as a device, is written to as it is. A link stays, and leads to the new
-    // file.
+    // A device, or anything else that is no file, is written to directly. A link stays, and leads
+    // to the new file.
     let known = path.metadata().ok();
     if known.as_ref().is_some_and(|known| !known.is_file()) {
         let mut file = File::options().write(true).open(path).map_err(failed)?;
@@ -84,8 +83,8 @@ pub(crate) fn write<T: Default>(
     Ok(done)
 }
 
-/// Gives a file the group and the permissions of the one that it replaces. Without the group, its
-/// members would be other people: they get only what all have.
+/// Gives a file the group and the permissions of the one that it replaces. If the group cannot be
+/// set, the members of the new group are other people: they get only the permissions that all have.
 #[cfg(unix)]
 fn keep_permissions(file: &File, known: &Metadata) -> io::Result<()> {
     use std::os::unix::fs::{MetadataExt, PermissionsExt, fchown};
@@ -115,8 +114,8 @@ fn after_links(path: &Path) -> io::Result<PathBuf> {
     Err(io::Error::other("it is a link that leads to itself"))
 }
 
-/// Refuses a file that belongs to the open database, whether it is there yet or not. `shown` is
-/// what the user calls it.
+/// Refuses a file that belongs to the open database, whether it is there yet or not. `shown` is the
+/// name that the user gave.
 pub(super) fn refuse_own(target: &Path, shown: &Path, session: &Session) -> Result<(), Failure> {
     let own = session.store().path().and_then(|own| own.canonicalize().ok());
     let (Some(own), Some(name)) = (own, target.file_name()) else { return Ok(()) };
@@ -138,7 +137,7 @@ pub(super) fn refuse_own(target: &Path, shown: &Path, session: &Session) -> Resu
     }
 }
 
-/// Refuses to replace what is neither empty nor XML: it was not made by such a command.
+/// Refuses to replace a file that is neither empty nor XML: it was not made by such a command.
 fn refuse_other(target: &Path, shown: &Path) -> Result<(), Failure> {
     match begin_of(target).map_err(|error| failed(shown, error))? {
         begin if begin.is_empty() || is_xml(&begin) => Ok(()),
@@ -216,8 +215,8 @@ fn sync_directory(path: &Path) -> io::Result<()> {
     if cfg!(unix) { File::open(directory_of(path))?.sync_all() } else { Ok(()) }
 }
 
-/// Opens what is read once, from its beginning to its end: a file, a pipe, or standard input for
-/// `-`. Reading fails when Ctrl-C has come.
+/// Opens an input that is read once, from its beginning to its end: a file, a pipe, or standard
+/// input for `-`. Reading fails when Ctrl-C has come.
 pub(crate) fn read(path: &Path, session: &Session) -> Result<Box<dyn Read>, Failure> {
     let failed = |error| failed(path, error);
     let interrupt = session.interrupt.clone();

@@ -25,7 +25,7 @@ fn say(out: &mut Output, indent: &str, (name, _, value): &Line) {
     }
 }
 
-/// What the store has counted since it was opened, as far as it counts.
+/// The counters of the store since it was opened, without those that it does not have.
 fn counted(counters: &Counters) -> Vec<Line> {
     let seconds = counters.waited.map(|waited| Value::from(waited.as_secs_f64()));
     let of = |name, key, count: Option<u64>| Some((name, key, Value::from(count?)));

@@ -83,8 +83,8 @@ fn percent(space: &Space) -> u64 {
     }
 }
 
-/// A row for everything, and for each part that has pairs. With `spaces`, what they take in the
-/// file.
+/// A row for everything, and for each part that has pairs. With `spaces`, also the bytes that they
+/// take in the file.
 fn rows(sizes: &Sizes, spaces: Option<&Spaces>) -> Vec<Vec<Cell>> {
     let mut rows = Vec::new();
     let mut add = |part: &str, name: &str, size: &Size, space: Option<&Space>| {

@@ -72,7 +72,7 @@ struct Entry {
 
 enum EntryKind {
     Command {
-        /// Makes the command of what was read.
+        /// Makes the command from the arguments.
         make: fn(&mut ArgMatches) -> Result<Box<dyn Command>, clap::Error>,
         candidates: fn(&Session) -> Vec<String>,
     },
@@ -163,7 +163,7 @@ pub(crate) fn names() -> impl Iterator<Item = &'static str> {
     COMMANDS.iter().map(|entry| entry.name)
 }
 
-/// What could follow after these words of a command.
+/// The candidates after these words of a command.
 pub(crate) fn candidates(words: &str, typed: &str, session: &Session) -> Vec<String> {
     let mut words = words.split_whitespace();
     let mut definition = Line::command();

@@ -150,7 +150,7 @@ fn counts(
     Ok(counts)
 }
 
-/// What is shown of a type.
+/// The description of a type that is shown.
 struct Parts<'e> {
     entry: &'e TypeEntry,
     counts: Option<Vec<(SchemaIndex, u64)>>,
@@ -341,7 +341,7 @@ fn field_part(field: &Arc<ResolvedField>, schema: SchemaIndex, bundle: &SchemaBu
     }
 }
 
-/// What a field holds, in a few words.
+/// The content of a field, in a few words.
 fn kind(field: &ResolvedField, bundle: &SchemaBundle) -> String {
     match &field.kind {
         ResolvedKind::Counter => "counter".to_owned(),
@@ -380,7 +380,7 @@ fn reference_text(reference: &ReferenceInfo, bundle: &SchemaBundle) -> String {
     text
 }
 
-/// What happens to a reference when what it refers to is deleted.
+/// The delete action of a reference: the change when its target is deleted.
 fn on_delete(action: DeleteAction) -> &'static str {
     match action {
         DeleteAction::Ignore => "ignore",

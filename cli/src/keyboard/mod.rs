@@ -1,4 +1,4 @@
-//! What is typed while the prompt works.
+//! Input that is typed while the prompt works.
 //!
 //! As long as nothing reads a line, a terminal collects lines itself: it shows them in the middle
 //! of the output, and cuts a line that is longer than its buffer. While the prompt is there, the
@@ -19,14 +19,14 @@ pub(crate) use mode::{drop_typed, end_key, lend, restore, stop_key, take_back, w
 #[cfg(unix)]
 pub(crate) use signals::stop;
 
-/// From now on, the terminal keeps what is typed.
+/// From now on, the terminal keeps typed input.
 #[cfg(unix)]
 pub(crate) fn keep() {
     signals::listen();
     mode::keep();
 }
 
-/// Other systems keep what is typed.
+/// Other systems keep typed input themselves.
 #[cfg(not(unix))]
 mod other {
     pub(crate) fn keep() {}

@@ -1,4 +1,4 @@
-//! The modes of the terminal: the one before the prompt, and those in which it keeps what is typed.
+//! The modes of the terminal: the one before the prompt, and those in which it keeps typed input.
 
 use std::io;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -14,7 +14,7 @@ use rustix::termios::{
 /// How long it is waited for silence.
 const LONGEST_DROP: Duration = Duration::from_secs(1);
 
-/// What the editor asks of a terminal: marks where a text begins and ends that is pasted.
+/// The editor asks a terminal to mark the beginning and the end of a pasted text.
 const MARKS_ON: &[u8] = b"\x1b[?2004h";
 const MARKS_OFF: &[u8] = b"\x1b[?2004l";
 
@@ -36,7 +36,7 @@ fn state() -> MutexGuard<'static, State> {
     STATE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// From now on, the terminal keeps what is typed.
+/// From now on, the terminal keeps typed input.
 pub(super) fn keep() {
     let mut state = state();
     if state.before.is_none() {
@@ -159,7 +159,7 @@ fn is_ours() -> bool {
     tcgetpgrp(io::stdin()).is_ok_and(|group| group == getpgrp())
 }
 
-/// Past what is printed, which another thread may hold.
+/// Writes without the lock of standard output, which another thread may hold.
 fn write(bytes: &[u8]) {
     let _ = rustix::io::write(io::stdout(), bytes);
 }
@@ -176,14 +176,15 @@ pub(crate) fn stop_key() -> Option<char> {
 
 fn key(index: SpecialCodeIndex) -> Option<char> {
     let state = state();
-    // 0 is none.
+    // 0 stands for no key.
     let key = state.before.as_ref()?.special_codes[index];
     (key != 0).then(|| char::from(key))
 }
 
-/// Drops what has come and what comes with it, until nothing comes for a tenth of a second.
-/// `waits`: also if nothing has come. A part of what comes at once may be lost already, so that the
-/// rest would begin in the middle of a line. If it does not stop, it goes up to the end of a line.
+/// Drops the input that has come and that comes with it, until nothing comes for a tenth of a
+/// second. `waits`: also if nothing has come. A part of input that comes at once may be lost
+/// already, so that the rest would begin in the middle of a line. If it does not stop, it goes up
+/// to the end of a line.
 pub(crate) fn drop_typed(waits: bool) {
     let stdin = io::stdin();
     let Ok(mode) = tcgetattr(&stdin) else { return };

@@ -24,7 +24,7 @@ pub(super) fn listen() {
     STOPS.get_or_init(|| {
         let (sender, receiver) = mpsc::channel();
         let thread = thread::Builder::new().name("permazen-signals".to_owned());
-        // Without the thread, signals do what they do, and the terminal stays in its mode.
+        // Without the thread, signals have their usual effect, and the terminal stays in its mode.
         let spawned = thread.spawn(move || {
             let ignored = ignored();
             let wanted = [SIGCONT, SIGHUP, SIGQUIT, SIGTERM, SIGTSTP]
@@ -59,8 +59,8 @@ fn deal_with(signal: i32) {
     }
 }
 
-/// What the key does that stops all programs in the foreground, while the editor has it. Comes back
-/// when the program goes on.
+/// Does the work of the key that stops all programs in the foreground, while the editor gets that
+/// key. Returns when the program continues.
 pub(crate) fn stop() {
     if STOPS.get() != Some(&true) {
         return;
@@ -75,7 +75,7 @@ pub(crate) fn stop() {
     }
 }
 
-/// Whether a shell is there that can let the program go on. Systems do not stop others by a key.
+/// Whether there is a shell that can let the program continue. Systems do not stop others by a key.
 fn can_stop() -> bool {
     let (group, session) = (getpgrp(), getsid(None));
     let Some(parent) = getppid() else { return false };

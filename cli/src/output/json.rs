@@ -22,7 +22,7 @@ impl Json {
     }
 }
 
-/// Adds `"name":value` pairs in braces. What an object does not have is left out.
+/// Adds `"name":value` pairs in braces. Fields that an object does not have are left out.
 fn fields<'f, N>(
     line: &mut String,
     fields: impl Iterator<Item = (N, &'f Cell)>,

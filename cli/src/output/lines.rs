@@ -17,7 +17,7 @@ impl Lines {
         Lines { columns: Vec::new(), first: true }
     }
 
-    /// What is between two rows.
+    /// Adds the gap between two rows.
     fn gap(&mut self, text: &mut String) {
         if !std::mem::take(&mut self.first) {
             text.push('\n');

@@ -1,5 +1,5 @@
-//! All output of the program. What comes from a database, a path or an argument is escaped, so that
-//! it cannot control the terminal.
+//! All output of the program. Text from a database, a path or an argument is escaped, so that it
+//! cannot control the terminal.
 
 mod csv;
 mod format;

@@ -5,28 +5,29 @@ use std::io::{self, ErrorKind, Write};
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// How much is kept in case that there is no pager. No pipe takes so much without a reader.
+/// How much is kept in case that there is no pager. No pipe takes that many bytes without a reader.
 const KEPT: usize = 1 << 20;
 
 /// A running pager.
 pub(super) struct Pager(Arc<Mutex<Running>>);
 
-/// What the pager shows is written here. If it turns out that there is no pager, it goes to
-/// standard output.
+/// The input of the pager. If it turns out that there is no pager, the text goes to standard
+/// output.
 pub(super) struct Input(Arc<Mutex<Running>>);
 
 struct Running {
     child: Child,
     /// `None` after the end.
     input: Option<ChildStdin>,
-    /// What was written, as long as a pipe could hold it.
+    /// The text written so far, as long as a pipe could hold it.
     kept: Option<Vec<u8>>,
     /// Whether there is no pager.
     missing: bool,
 }
 
 impl Pager {
-    /// Starts what `PAGER` says, or `less`. `None` if there is no pager, or none is wanted.
+    /// Starts the pager that `PAGER` names, or `less`. `None` if there is no pager, or the user
+    /// wants none.
     pub(super) fn start() -> Option<(Pager, Input)> {
         let mut command = match std::env::var_os("PAGER") {
             Some(wanted) if wanted.is_empty() || wanted == "cat" => return None,
@@ -55,14 +56,14 @@ fn lock(running: &Mutex<Running>) -> MutexGuard<'_, Running> {
 }
 
 impl Running {
-    /// Waits for its end. If there was no pager, shows what it did not show.
+    /// Waits for its end. If there was no pager, shows the text that was kept.
     fn end(&mut self) -> io::Result<()> {
         if self.missing {
             return Ok(());
         }
         drop(self.input.take());
         let ended = self.child.wait()?;
-        // What a shell answers if a command cannot be run.
+        // The exit codes of a shell that cannot run a command.
         if matches!(ended.code(), Some(126 | 127))
             && let Some(kept) = self.kept.take()
         {

@@ -23,12 +23,12 @@ impl Progress {
         Progress(bar)
     }
 
-    /// So many more are done.
+    /// Adds this number to those that are done.
     pub(crate) fn add(&self, more: u64) {
         self.0.inc(more);
     }
 
-    /// So many are done.
+    /// Sets the number of those that are done.
     pub(crate) fn at(&self, done: u64) {
         self.0.set_position(done);
     }

@@ -1,4 +1,4 @@
-//! Standard output, or a pager: what is written, and what becomes of it.
+//! Standard output, or a pager: takes the text, and records whether it was written.
 
 use std::io::{self, Write};
 
@@ -19,13 +19,13 @@ pub(crate) struct Sink {
     state: State,
     /// How many bytes were added, those that are held back set aside.
     bytes: u64,
-    /// What is held back until a transaction is committed; `None` if nothing is.
+    /// The text that is held back until a transaction is committed; `None` if no text is.
     held: Option<Vec<u8>>,
 }
 
 enum State {
     Open,
-    /// The reader has gone away: it has seen what it wanted.
+    /// The reader has gone away, which is no failure.
     Gone,
     Failed(io::Error),
 }
@@ -41,24 +41,24 @@ impl Sink {
         std::mem::replace(&mut self.out, out)
     }
 
-    /// From now on, what is added is held back, up to a limit.
+    /// From now on, added text is held back, up to a limit.
     pub(super) fn hold(&mut self) {
         self.held.get_or_insert_default();
     }
 
-    /// Whether what is added is held back.
+    /// Whether added text is held back.
     pub(super) fn holds(&self) -> bool {
         self.held.is_some()
     }
 
-    /// Adds what was held back. From now on, nothing is.
+    /// Adds the text that was held back. From now on, nothing is.
     pub(super) fn release(&mut self) {
         if let Some(held) = self.held.take() {
             self.push(&held);
         }
     }
 
-    /// Forgets what was held back. From now on, nothing is.
+    /// Forgets the text that was held back. From now on, nothing is.
     pub(super) fn forget(&mut self) {
         self.held = None;
     }
@@ -111,7 +111,7 @@ impl Sink {
         }
     }
 
-    /// Whether what is added is still written.
+    /// Whether added text is still written.
     pub(super) fn is_open(&self) -> bool {
         matches!(self.state, State::Open)
     }

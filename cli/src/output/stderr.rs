@@ -55,12 +55,12 @@ pub(super) fn hold() {
     HELD.with_borrow_mut(|held| _ = held.get_or_insert_default());
 }
 
-/// Says the notes that were held back. From now on, none is.
+/// Prints the notes that were held back. From now on, no note is held back.
 pub(super) fn release() {
     HELD.take().into_iter().flatten().for_each(note_now);
 }
 
-/// Forgets the notes that were held back. From now on, none is.
+/// Forgets the notes that were held back. From now on, no note is held back.
 pub(super) fn forget() {
     HELD.set(None);
 }
@@ -80,7 +80,7 @@ pub(crate) fn note(text: impl Display) {
     }
 }
 
-/// Says at once what is worth knowing now.
+/// Prints a note at once.
 pub(crate) fn note_now(text: impl Display) {
     let text = secrets::hidden(&text.to_string()).into_owned();
     if JSON.load(Ordering::Relaxed) {

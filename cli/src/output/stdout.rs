@@ -27,8 +27,8 @@ pub(crate) struct Output {
     sink: Sink,
     /// Whether people see it at once.
     is_terminal: bool,
-    /// Whether a pager may be started: there is none yet, and no other program waits for what is
-    /// shown.
+    /// Whether a pager may be started: there is none yet, and no other program waits until the
+    /// output is shown.
     may_page: bool,
     interrupt: Interrupt,
 }
@@ -89,7 +89,7 @@ impl Output {
         Ok(())
     }
 
-    /// Prints what was done: a line for people, or the line of JSON.
+    /// Reports a change: as a line for people, or as the line of JSON.
     pub(crate) fn done(
         &mut self,
         text: impl Display,
@@ -113,8 +113,7 @@ impl Output {
         self.sink.push(bytes);
     }
 
-    /// Where bytes can be written that are safe to show, by a writer that looks at what becomes of
-    /// them.
+    /// A writer for bytes that are safe to show. The caller must check the result of each write.
     pub(crate) fn raw(&mut self) -> &mut dyn Write {
         &mut self.sink
     }
@@ -140,8 +139,8 @@ impl Output {
         self.may_page = false;
     }
 
-    /// Shows what `show` prints page by page, if this is a terminal and a person sits at it. What
-    /// is paged within `show` is part of it.
+    /// Shows the output of `show` page by page, if this is a terminal and a person sits at it. A
+    /// call within `show` uses the same pager.
     pub(crate) fn paged<T>(&mut self, show: impl FnOnce(&mut Output) -> T) -> T {
         let interactive = self.may_page && self.is_terminal && io::stdin().is_terminal();
         // From its start, Ctrl-C is for the pager, too.
@@ -172,34 +171,34 @@ impl Output {
         shown
     }
 
-    /// From now on, what is printed and noted is held back: it is about a transaction that is not
-    /// committed. If it is more than 1 MiB, it is printed all the same.
+    /// From now on, output and notes are held back: they are about a transaction that is not
+    /// committed. Output of more than 1 MiB is printed all the same.
     pub(crate) fn hold(&mut self) {
         self.sink.hold();
         stderr::hold();
     }
 
-    /// Shows what was held back: the transaction is committed.
+    /// Shows the text that was held back: the transaction is committed.
     pub(crate) fn release(&mut self) {
         self.sink.release();
         self.flush();
         stderr::release();
     }
 
-    /// Forgets what was held back: the transaction is run again.
+    /// Forgets the text that was held back: the transaction is run again.
     pub(crate) fn forget(&mut self) {
         self.sink.forget();
         stderr::forget();
     }
 
-    /// Forgets what was held back, but for the notes: the transaction has failed.
+    /// Forgets the text that was held back, but not the notes: the transaction has failed.
     pub(crate) fn take_back(&mut self) {
         self.sink.forget();
         self.flush();
         stderr::release();
     }
 
-    /// Says the notes that were held back if what was printed is not.
+    /// Prints the notes that were held back if the output is not held back any more.
     pub(crate) fn keep_pace(&mut self) {
         if !self.sink.holds() {
             stderr::release();
@@ -222,8 +221,7 @@ impl Output {
         self.sink.is_gone()
     }
 
-    /// Fails if something could not be written. A reader that has gone away is no failure: it has
-    /// seen what it wanted.
+    /// Fails if something could not be written. A reader that has gone away is no failure.
     pub(crate) fn check(&mut self) -> Result<(), Failure> {
         self.flush();
         match self.sink.error() {

@@ -11,7 +11,7 @@ use super::sink::Sink;
 use super::table::LONGEST;
 use super::writer::Writer;
 
-/// Where rows go: a writer, and what it writes to.
+/// A writer of rows, and the sink that it writes to.
 struct Stream<'s> {
     writer: Box<dyn Writer>,
     sink: &'s mut Sink,
@@ -19,7 +19,7 @@ struct Stream<'s> {
 
 /// Gives `run` somewhere to put rows. They are written when there are enough of them, and at the
 /// latest after [`LONGEST`], also if the statement takes long to find the next one. If `run` fails,
-/// what it has found is written.
+/// the rows that it has found are written.
 pub(super) fn write_rows<T, E>(
     writer: Box<dyn Writer>,
     sink: &mut Sink,
@@ -57,7 +57,7 @@ fn lock<'l, 's>(stream: &'l Mutex<Stream<'s>>) -> MutexGuard<'l, Stream<'s>> {
     stream.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// What a statement sees of it.
+/// The part of a stream that a statement uses.
 struct Incoming<'l, 's>(&'l Mutex<Stream<'s>>);
 
 impl Incoming<'_, '_> {

@@ -18,7 +18,7 @@ const MOST_BYTES: usize = 1 << 20;
 const MOST_WIDTH: usize = 200;
 /// How long the first row waits for others.
 pub(super) const LONGEST: Duration = Duration::from_millis(50);
-/// What is between two columns.
+/// The gap between two columns.
 const GAP: &str = "  ";
 
 /// Writes a table. The first rows decide the widths of its columns; longer values that come later
@@ -50,7 +50,7 @@ impl Table {
         }
     }
 
-    /// Decides the widths, and writes what was held back.
+    /// Decides the widths, and writes the rows that were held back.
     fn start(&mut self, sink: &mut Sink) {
         for cells in &self.held {
             for (cell, (width, _)) in cells.iter().zip(&mut self.columns) {

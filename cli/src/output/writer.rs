@@ -15,7 +15,7 @@ pub(super) trait Writer: Send {
     /// One object. A statement gives either rows or objects.
     fn object(&mut self, object: &ObjectRow, sink: &mut Sink);
 
-    /// Nothing has come for a while: what was held back is written.
+    /// No row has come for a while: the rows that were held back are written.
     fn overdue(&mut self, _sink: &mut Sink) {}
 
     /// No more comes.

@@ -16,7 +16,7 @@ use crate::session::ONLY_TRIED;
 const WAIT: &str = "the changes still wait for `commit`";
 
 impl Work<'_> {
-    /// Does what a command about the transaction says.
+    /// Runs a command about the transaction.
     pub(super) fn do_task(&mut self, task: PromptTask) -> Result<(), Failure> {
         match task {
             PromptTask::Begin => self.begin(),
@@ -96,7 +96,7 @@ impl Work<'_> {
         self.commit_pending(pending, &counts)
     }
 
-    /// What the transaction has changed; `None` if that is nothing, and then it ends.
+    /// The changes of the transaction; `None` if there are no changes, and then it ends.
     fn counts(&self) -> Result<Option<ChangeCounts>, Failure> {
         let pending = &mut *self.shared.pending_now();
         if pending.must_be_replayed() {
@@ -115,8 +115,8 @@ impl Work<'_> {
         Ok(Some(counts))
     }
 
-    /// Commits what waits. If that fails, the statements can be replayed; if Ctrl-C has come
-    /// before, it waits on.
+    /// Commits the waiting changes. If that fails, the statements can be replayed; if Ctrl-C has
+    /// come before, it waits on.
     fn commit_pending(
         &mut self,
         pending: &mut Pending,
@@ -211,7 +211,8 @@ impl Work<'_> {
     }
 }
 
-/// What a transaction has changed, in words. Nothing is counted only if the store does not say it.
+/// The changes of a transaction, in words. The counts are empty only if the store does not tell the
+/// changes.
 fn shown(counts: &ChangeCounts) -> String {
     match counts.is_empty() {
         true => "more changes than the store tells".to_owned(),
@@ -219,8 +220,8 @@ fn shown(counts: &ChangeCounts) -> String {
     }
 }
 
-/// Counts what a transaction has changed. Ctrl-C ends that, and what is counted then is not told.
-/// `None` if the store does not say it.
+/// Counts the changes of a transaction. Ctrl-C ends that, and the counts until then are not shown.
+/// `None` if the store does not tell the changes.
 fn counted(
     transaction: &Transaction,
     interrupt: &Interrupt,

@@ -50,7 +50,7 @@ pub(super) fn make(file: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Opens the file itself, not what a link leads to, and does not wait for the other end of a pipe.
+/// Opens the file itself, not the target of a link, and does not wait for the other end of a pipe.
 #[cfg(unix)]
 fn open(file: &Path, create: bool) -> io::Result<File> {
     use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
@@ -97,7 +97,7 @@ mod tests {
         assert_eq!((mode("new"), mode("new/history")), (0o700, 0o600));
         fs::write(path("other"), "x").unwrap();
         fs::set_permissions(path("other"), PermissionsExt::from_mode(0o644)).unwrap();
-        // What leads elsewhere stays as it is.
+        // Links that lead elsewhere stay as they are.
         symlink(path("other"), path("link")).unwrap();
         symlink(path("missing"), path("dangling")).unwrap();
         symlink("/dev/null", path("null")).unwrap();

@@ -15,7 +15,7 @@ pub(super) trait Lines {
     fn drop_waiting(&mut self) {}
 }
 
-/// What was typed.
+/// A typed input.
 #[derive(Debug)]
 pub(super) enum Typed {
     /// A text.

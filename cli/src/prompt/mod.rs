@@ -34,7 +34,7 @@ use plain::Plain;
 use terminal::Terminal;
 use work::Work;
 
-/// Reads lines and does what they say, until the end of the input or `exit`.
+/// Reads and runs lines, until the end of the input or `exit`.
 pub(crate) fn run(args: &Args, session: &Session, out: &mut Output) -> Result<Answer, Failure> {
     let database = session.optimistic();
     let shared = Shared::new(args.max_age);

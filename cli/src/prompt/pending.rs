@@ -8,10 +8,11 @@ use permazen::object::Transaction;
 
 use crate::script::Ids;
 
-/// What waits for `commit`.
+/// The transaction that waits for `commit`.
 #[derive(Default)]
 pub(super) struct Pending {
-    /// The transaction; `None` if there is none, or if it was given up and can be replayed.
+    /// The transaction; `None` if no transaction is open, or if it was given up and can be
+    /// replayed.
     pub(super) transaction: Option<Open>,
     /// The texts of the statements and commands that have changed something in it, in order.
     pub(super) edits: Vec<Edit>,
@@ -76,7 +77,7 @@ impl Pending {
         *self = Pending::default();
     }
 
-    /// What stands before a line. `now` is the last committed state.
+    /// The text before a line. `now` is the last committed state.
     pub(super) fn prompt(&self, now: Option<Version>) -> String {
         match &self.transaction {
             Some(open) => format!("permazen [{}]> ", open.about(now)),
@@ -86,7 +87,8 @@ impl Pending {
     }
 }
 
-/// What waits for `commit`, for the prompt and for the thread that looks at its age.
+/// The transaction that waits for `commit`, for the prompt and for the thread that looks at its
+/// age.
 pub(super) struct Shared {
     pending: Mutex<Pending>,
     /// Told when the transaction may be another one, and at the end.

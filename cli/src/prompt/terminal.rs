@@ -43,7 +43,7 @@ pub(super) struct Terminal<'s> {
     history: Option<PathBuf>,
     /// Set by the key that ends the input.
     ends: Arc<AtomicBool>,
-    /// What was pasted and is not run yet.
+    /// Lines that were pasted and are not run yet.
     waiting: Together,
 }
 
@@ -86,8 +86,8 @@ impl<'s> Terminal<'s> {
         Ok(Terminal { editor, history, ends, waiting: Together::default() })
     }
 
-    /// Reads a text. If that fails, the editor may have lost what it had read beyond the text; what
-    /// comes after that goes too, since it may begin in the middle of a line.
+    /// Reads a text. If that fails, the editor may have lost input that it had read beyond the
+    /// text; the input after that is dropped too, since it may begin in the middle of a line.
     fn line(&mut self, prompt: &str) -> rustyline::Result<String> {
         let read = keyboard::while_reading(|| self.editor.readline(prompt));
         match read {
@@ -128,7 +128,7 @@ fn failed(error: ReadlineError) -> Failure {
     Failure::new(format!("the terminal: {error}"))
 }
 
-/// Whether what was typed is not UTF-8.
+/// Whether the typed text is not UTF-8.
 fn is_unreadable(error: &ReadlineError) -> bool {
     matches!(error, ReadlineError::Io(error) if error.kind() == io::ErrorKind::InvalidData)
 }
@@ -179,7 +179,7 @@ impl Lines for Terminal<'_> {
     }
 }
 
-/// Shows what was pasted where it is run.
+/// Shows a pasted text where it is run.
 fn shown(prompt: &str, text: &str, out: &mut Output) {
     if !out.is_json() {
         format!("{prompt}{text}").split('\n').for_each(|line| out.say(line));
@@ -194,8 +194,8 @@ impl Drop for Terminal<'_> {
     }
 }
 
-/// The key that ends the input, in an empty line. If the editor did that itself, it would lose what
-/// it has read beyond it.
+/// The key that ends the input, in an empty line. If the editor handled this key itself, it would
+/// lose the input that it has read beyond it.
 struct Ends(Arc<AtomicBool>);
 
 impl ConditionalEventHandler for Ends {
@@ -218,10 +218,10 @@ impl ConditionalEventHandler for Stops {
     }
 }
 
-/// What helps to type.
+/// The help of the editor: completion, and when a text is complete.
 struct Help<'s> {
     session: &'s Session,
-    /// Whether what is typed is the answer to a question.
+    /// Whether the typed text is the answer to a question.
     asks: bool,
 }
 

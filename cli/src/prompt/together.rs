@@ -1,4 +1,4 @@
-//! Lines that the editor gives as one text, because a terminal marks what is pasted.
+//! Lines that the editor gives as one text, because a terminal marks pasted text.
 
 use std::collections::VecDeque;
 
@@ -36,7 +36,7 @@ impl Together {
         Some(text)
     }
 
-    /// `text` with the next lines, and their number, if its statement goes on there: a statement
+    /// `text` with the next lines, and their number, if its statement continues there: a statement
     /// that was written on several lines may be complete at the end of each of them.
     fn continued(&self, text: &str) -> Option<(String, usize)> {
         let mut longer = text.to_owned();
@@ -55,7 +55,7 @@ impl Together {
     }
 }
 
-/// Whether what is typed can be run up to its end; otherwise its last text continues in the next
+/// Whether the typed text can be run up to its end; otherwise its last text continues in the next
 /// line.
 pub(super) fn are_whole(text: &str) -> bool {
     if !text.contains('\n') {

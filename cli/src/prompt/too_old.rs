@@ -7,8 +7,8 @@ use super::pending::{Pending, Shared};
 use crate::output;
 
 impl Shared {
-    /// What waits, for what comes next. A transaction that is too old is given up, with one
-    /// message.
+    /// The waiting transaction, for the next line. A transaction that is too old is given up, with
+    /// one message.
     pub(super) fn pending_now(&self) -> MutexGuard<'_, Pending> {
         let mut pending = self.pending();
         self.give_up_if_too_old(&mut pending);

@@ -26,7 +26,8 @@ pub(super) fn is_whole(text: &str) -> bool {
         let length = if rest.get(..end).is_some_and(begins_statement) {
             match parse_first(rest) {
                 Ok((_, length)) => length,
-                // What is missing comes after the end, and a quote that is open reaches to the end.
+                // If something is missing, the mistake is after the end; an open quote reaches to
+                // the end.
                 Err(mistake) => {
                     return mistake.span.start < rest.trim_end().len()
                         && !is_open_quote(rest, &mistake);
@@ -42,7 +43,8 @@ pub(super) fn is_whole(text: &str) -> bool {
     }
 }
 
-/// Whether a mistake is a quote that is not closed: with its end, the text has none there.
+/// Whether a mistake is a quote that is not closed: with a closing quote, the text has no mistake
+/// there.
 fn is_open_quote(text: &str, mistake: &permazen_query::Mistake) -> bool {
     let at = mistake.span.start;
     let Some(quote) = text.get(at..).and_then(|rest| rest.trim_start_matches('x').chars().next())

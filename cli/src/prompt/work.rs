@@ -1,4 +1,4 @@
-//! What a line does.
+//! Runs the lines of the prompt.
 
 use std::time::Instant;
 
@@ -15,7 +15,7 @@ use crate::script::{
 };
 use crate::session::{Counted, Session};
 
-/// What the prompt works with.
+/// The state of the prompt.
 pub(super) struct Work<'w> {
     pub(super) session: &'w Session,
     /// The database with optimistic transactions.
@@ -32,7 +32,7 @@ pub(super) enum Then {
 }
 
 impl Work<'_> {
-    /// Reads lines and does what they say.
+    /// Reads and runs lines.
     pub(super) fn until_the_end(&mut self) -> Result<Answer, Failure> {
         loop {
             let prompt = self.prompt();
@@ -60,7 +60,7 @@ impl Work<'_> {
         }
     }
 
-    /// What stands before the next line.
+    /// The text before the next line.
     fn prompt(&self) -> String {
         // A Ctrl-C from before is not for this.
         let _working = self.session.interrupt.work();
@@ -79,7 +79,7 @@ impl Work<'_> {
         }
         let script = Script::read(vec![Source { name: None, text }])?;
         for (at, piece) in script.pieces().iter().enumerate() {
-            // Ctrl-C may have come too late for what was before.
+            // Ctrl-C may have come too late for the piece before.
             if at > 0 {
                 self.session.interrupt.check()?;
             }
@@ -98,7 +98,7 @@ impl Work<'_> {
         }
         let session = self.session;
         let _working = session.interrupt.work();
-        // What a statement answers is for the exit code of a script.
+        // The answer of a statement is for the exit code of a script.
         let _: Answer = match piece.scope() {
             Scope::AtPrompt(task) => {
                 self.do_task(task)?;
@@ -117,7 +117,7 @@ impl Work<'_> {
         Ok(Then::Continue)
     }
 
-    /// Runs what has transactions of its own.
+    /// Runs a piece that has transactions of its own.
     fn run_with_own_transactions(
         &mut self,
         piece: &Piece,
@@ -137,8 +137,8 @@ impl Work<'_> {
         run_piece(piece, script, context)
     }
 
-    /// Changes of others than the transaction that is open are refused; what reads says what it
-    /// sees.
+    /// Refuses a piece that edits outside of the open transaction. For one that reads, notes which
+    /// state it sees.
     fn refuse_if_pending(&self, edits: bool) -> Result<(), Failure> {
         let pending = self.shared.pending_now();
         match (pending.is_empty(), edits) {
@@ -154,7 +154,7 @@ impl Work<'_> {
         }
     }
 
-    /// Runs what only reads: in the transaction that is open, or in one of its own.
+    /// Runs a piece that only reads: in the transaction that is open, or in one of its own.
     fn read(&mut self, piece: &Piece, script: &Script) -> Result<Answer, Failure> {
         let (shared, session) = (self.shared, self.session);
         let pending = shared.pending_now();
@@ -179,8 +179,8 @@ impl Work<'_> {
         }
     }
 
-    /// Runs what changes something in the transaction that is open, or in a new one. If it fails,
-    /// it has changed nothing.
+    /// Runs a piece that edits, in the transaction that is open, or in a new one. If it fails, it
+    /// has changed nothing.
     pub(super) fn edit(&mut self, piece: &Piece, script: &Script) -> Result<Answer, Failure> {
         let (shared, session) = (self.shared, self.session);
         let pending = &mut *shared.pending_now();
@@ -210,7 +210,7 @@ impl Work<'_> {
         done
     }
 
-    /// Asks about what is committed at once.
+    /// Asks before changes that are committed at once.
     ///
     /// # Errors
     /// Also if changes are not allowed.

@@ -1,4 +1,4 @@
-//! What statements and commands draw at random, and keep if they are run again.
+//! The IDs that statements and commands draw at random, and keep if they are run again.
 
 use permazen::__internal::object_xml::GeneratedIds;
 use permazen_query::NewIds;
@@ -18,7 +18,7 @@ pub(crate) struct Ids {
 }
 
 impl Ids {
-    /// Lets what is run next use the same IDs again, in the same order.
+    /// Lets the next run use the same IDs again, in the same order.
     pub(crate) fn begin_again(&mut self) {
         self.of_statements.begin_again();
         self.loads = 0;

@@ -41,7 +41,7 @@ pub(crate) fn run(
     Ok(answer)
 }
 
-/// Refuses what may not run, before anything is read.
+/// Refuses pieces that may not run, before anything is read.
 fn allow(script: &Script, each: bool, session: &Session) -> Result<(), Failure> {
     let refuse = |piece: &Piece, what: &str| {
         let end = script.text(piece).chars().next().map_or(0, char::len_utf8);
@@ -133,9 +133,9 @@ fn run_each(script: &Script, session: &Session, out: &mut Output) -> Result<Answ
     Ok(answer)
 }
 
-/// Runs pieces as one transaction. What they print is held back until it is committed, and
-/// forgotten if it fails. They are run again if other programs were in the way, as long as nothing
-/// is printed.
+/// Runs pieces as one transaction. Their output is held back until the transaction is committed,
+/// and forgotten if it fails. They are run again if other programs were in the way, as long as
+/// nothing is printed.
 fn run_one(
     pieces: &[Piece],
     edits: bool,
@@ -147,7 +147,7 @@ fn run_one(
     let (begun, printed, before) = (Instant::now(), out.bytes(), *committed);
     let mut ids = Ids::default();
     loop {
-        // After a Ctrl-C that came too late for what was before, this does not run.
+        // After a Ctrl-C that came too late for the pieces before, this does not run.
         session.interrupt.check()?;
         ids.begin_again();
         if edits {
@@ -180,7 +180,7 @@ fn but_committed(failure: Failure, committed: u64) -> Failure {
     ))
 }
 
-/// Adds that nothing is changed, whatever was said to be.
+/// Adds that nothing is changed, although the output may report changes.
 fn but_nothing(failure: Failure) -> Failure {
     match failure.exit {
         Exit::Unknown => failure,
@@ -205,7 +205,8 @@ fn attempt(
     for piece in pieces {
         session.interrupt.check()?;
         if piece.scope().has_own_transactions() {
-            // It sees, and may change, what is committed; what comes after it sees that.
+            // The piece sees the committed state, and may change it; the pieces after it see its
+            // changes.
             transaction = None;
         } else if transaction.is_none() {
             transaction = Some(if edits { session.begin()? } else { session.begin_reading()? });
@@ -227,7 +228,7 @@ fn attempt(
     if !edits || session.options.dry_run {
         return Ok(answer);
     }
-    // What was printed before it becomes true must have been taken.
+    // The output of changes that are not committed yet must have been written.
     out.check()?;
     if out.is_gone() {
         return Err(Failure::new("the output is not read any more"));
@@ -242,7 +243,7 @@ fn attempt(
     }
 }
 
-/// Runs a piece in a transaction. A piece with transactions of its own needs none.
+/// Runs a piece in a transaction. A piece with transactions of its own needs no `transaction`.
 pub(crate) fn run_piece(
     piece: &Piece,
     script: &Script,
@@ -266,7 +267,7 @@ pub(crate) fn run_piece(
             Ok(Answer::Yes)
         }
     };
-    // Whatever was met when Ctrl-C came: that is why.
+    // If Ctrl-C has come, it is the reason, whichever error was met.
     match result {
         Err(failure) if session.interrupt.check().is_err() && failure.exit != Exit::Unknown => {
             Err(Failure::interrupted())

@@ -16,7 +16,7 @@ use crate::failure::{Exit, Failure};
 /// A text with statements and commands.
 #[derive(Debug)]
 pub(crate) struct Source {
-    /// What to call it in messages, if there are several.
+    /// Its name in messages, if there are several.
     pub(crate) name: Option<String>,
     /// The text.
     pub(crate) text: String,
@@ -37,7 +37,7 @@ pub(crate) struct Piece {
     pub(crate) kind: PieceKind,
 }
 
-/// What a piece is.
+/// The kind of a piece.
 #[derive(Debug)]
 pub(crate) enum PieceKind {
     /// A statement.
@@ -184,7 +184,7 @@ fn piece(text: &str) -> Result<(PieceKind, usize), Mistake> {
     Ok((command(&words, text, length)?, length))
 }
 
-/// What is wrong with words that are no command, or lack a part of one.
+/// The mistake of words that are no command, or lack a part of one.
 fn no_command(words: &[String], text: &str, length: usize) -> Mistake {
     let (mut command, mut known) = (Line::command(), 0);
     while let Some(inner) = words.get(known).and_then(|word| command.find_subcommand(word)) {

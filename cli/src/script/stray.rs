@@ -6,7 +6,7 @@ use crate::command_line;
 /// How many places are checked: at each, the text up to there is read.
 const MOST: usize = 16;
 
-/// What to say if a comment after a statement is an option of the program.
+/// The note if a comment after a statement is an option of the program.
 pub(crate) fn option_in_comment(text: &str) -> Option<String> {
     // Where the text before it can be run, it is in no quotes: there the first comment begins.
     let ends_with_statement = |before: &str| {

@@ -7,7 +7,7 @@
 /// the end of the text.
 ///
 /// # Errors
-/// The position of a quote that does not end, and what is wrong.
+/// The position of a quote that does not end, and the error.
 pub(crate) fn words(text: &str) -> Result<(Vec<String>, usize), (usize, &'static str)> {
     let mut words = Vec::new();
     // The word that is being read. A word in quotes can be empty.

@@ -20,7 +20,7 @@ const WAITING: &str = "waiting for other programs that use the database";
 const WAITING_FOR_SERVER: &str = "waiting for the server";
 
 /// Runs `attempt` until it succeeds, fails for another reason than another program, or `wait` is
-/// over. `attempt` is told for how long it may wait itself.
+/// over. `attempt` gets the time for which it may wait itself.
 pub(super) fn patiently<T, E: Into<Failure>>(
     interrupt: &Interrupt,
     wait: Duration,

@@ -34,15 +34,15 @@ pub(crate) struct Session {
     /// Where transactions of pairs begin.
     kv: Arc<dyn KvDatabase>,
     database: Database,
-    /// The same for transactions that change something, and for what `explain run` runs.
+    /// The same for transactions that change something, and for the statements of `explain run`.
     counted: Counted,
     /// Ctrl-C.
     pub(crate) interrupt: Interrupt,
-    /// What the user has chosen.
+    /// The choices of the user.
     pub(crate) options: Options,
     /// The catalog of the last statement. It stays right until another schema is recorded.
     catalog: RefCell<Option<Catalog>>,
-    /// What was found damaged when the last transaction began that met it.
+    /// The damage that was found when the last transaction began that met damage.
     damage: RefCell<Option<Rc<Damage>>>,
     /// Whether something was read that cannot be read again.
     read_once: Cell<bool>,
@@ -53,11 +53,11 @@ pub(crate) struct Session {
 pub(crate) struct Damage {
     /// Their numbers.
     pub(crate) schemas: Vec<SchemaIndex>,
-    /// What is wrong, in words.
+    /// The problems, in words.
     pub(crate) problems: Vec<String>,
 }
 
-/// What the user has chosen.
+/// The choices of the user.
 #[derive(Debug, Clone)]
 pub(crate) struct Options {
     /// Whether changes are allowed.
@@ -90,7 +90,7 @@ impl Session {
         self.damage.borrow().as_ref().map_or_else(Vec::new, |damage| damage.schemas.clone())
     }
 
-    /// What an answer becomes that may lack something, because recorded schemas are damaged.
+    /// The answer with damaged schemas taken into account: it may lack something then.
     pub(crate) fn perhaps_lacking(&self, answer: Answer) -> Answer {
         answer.max(Answer::yes_if(self.damage.borrow().is_none()))
     }
@@ -100,8 +100,9 @@ impl Session {
         self.read_once.set(true);
     }
 
-    /// Whether what has failed can be run again since `begun`: other programs were in the
-    /// way, there is time left, Ctrl-C has not come, and what was read can be read again.
+    /// Whether a script or statement that began at `begun` and has failed can be run again: other
+    /// programs were in the way, there is time left, Ctrl-C has not come, and its input can be read
+    /// again.
     pub(crate) fn is_run_again(&self, failure: &Failure, begun: Instant) -> bool {
         failure.is_retryable
             && begun.elapsed() < self.options.wait
@@ -109,7 +110,7 @@ impl Session {
             && !self.read_once.get()
     }
 
-    /// What a statement may use.
+    /// The limits of a statement.
     pub(crate) fn limits(&self) -> Limits {
         let mut limits = Limits::default();
         limits.stop = Some(self.interrupt.flag());

@@ -19,7 +19,7 @@ use crate::output;
 use crate::secrets;
 use crate::xml_root::what_else_reads;
 
-/// What stores on servers say of passwords, which is for programs.
+/// The advice of stores on servers about passwords, which is for programs.
 const PASSWORD_IN_URL: &str = "name it in the URL";
 
 /// The same for the shell, which takes no password in a URL.
@@ -99,8 +99,8 @@ impl Session {
     }
 }
 
-/// Says which settings of the server of `store` endanger what is committed. What only makes it slow
-/// is advice that always comes, and would hide the others; `info` has it.
+/// Says which settings of the server of `store` endanger committed data. Advice about speed always
+/// comes, and would hide the other warnings; `info` has it.
 pub(crate) fn warn_of(store: &OpenStore) {
     let dangers = store.warnings().iter().filter(|warning| warning.kind() != WarningKind::Speed);
     for warning in dangers {
@@ -123,7 +123,7 @@ fn is_missing(on_server: bool, error: &KvError) -> bool {
 }
 
 impl Options {
-    /// What the command line says.
+    /// The options of the command line.
     pub(crate) fn of(args: &Args) -> Result<Options, Failure> {
         Ok(Options {
             write: args.write || args.create,

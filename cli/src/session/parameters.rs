@@ -38,7 +38,7 @@ pub(super) fn read(args: &Args) -> Result<Vec<(String, Literal)>, Failure> {
 }
 
 impl Session {
-    /// What statements in this transaction are checked with.
+    /// The parameters with which statements in this transaction are checked.
     pub(crate) fn parameters(&self, transaction: &Transaction) -> Result<Parameters, Failure> {
         let parameters = Parameters::new();
         let parameters = self

@@ -22,9 +22,9 @@ const HOW_TO_REPAIR: &str = "objects of a damaged schema cannot be read, and not
      until this is repaired; `check`, `kv`, `copy` and `backup` work on all that is stored";
 
 impl Session {
-    /// Begins a transaction that sees one state and does not block other programs. What is written
-    /// in it is lost. If recorded schemas are damaged, it sees the ones that are left, and the
-    /// others are named.
+    /// Begins a transaction that sees one state and does not block other programs. Writes in it are
+    /// lost. If recorded schemas are damaged, it sees the ones that are left, and the others are
+    /// named.
     pub(crate) fn begin_reading(&self) -> Result<Transaction, Failure> {
         self.begin_with(&TxOptions::reading(), |config| match self.database.begin(config) {
             Err(error) if is_damage(&error) => {
@@ -60,7 +60,7 @@ impl Session {
         (transaction, usable): (Transaction, UsableSchemas),
     ) -> object::Result<Transaction> {
         let mut problems: Vec<_> = usable.problems.iter().map(ToString::to_string).collect();
-        // What is missing may be known from elsewhere, so that all can be used.
+        // The missing parts may be known from elsewhere, so that all schemas can be used.
         if problems.is_empty() {
             problems.push(error.to_string());
         }
@@ -118,8 +118,8 @@ impl Session {
         self.begin_pairs_with(&TxOptions::reading())
     }
 
-    /// The same for a copy: a server must not take back at the end what was read. It waits for
-    /// transactions that write there at that moment.
+    /// The same for a copy: a server must not refuse at the end the values that were read. It waits
+    /// for transactions that write there at that moment.
     pub(crate) fn begin_certain(&self) -> Result<Box<dyn KvTransaction + Send>, Failure> {
         self.begin_pairs_with(&TxOptions::reading().with_certainty())
     }
@@ -140,7 +140,7 @@ impl Session {
     }
 
     /// Runs `attempt` until no other program is in the way, the time to wait is over, or Ctrl-C
-    /// comes. `attempt` is told for how long it may wait itself.
+    /// comes. `attempt` gets the time for which it may wait itself.
     pub(crate) fn patiently<T, E: Into<Failure>>(
         &self,
         attempt: impl FnMut(Duration) -> Result<T, E>,

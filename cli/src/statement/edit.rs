@@ -8,8 +8,8 @@ use crate::output::{self, Format, Output};
 use crate::script::Ids;
 use crate::session::Session;
 
-/// Runs a statement that changes objects, and says what it has changed. If it fails or is stopped,
-/// it has changed nothing.
+/// Runs a statement that changes objects, and reports the changes. If it fails or is stopped, it
+/// has changed nothing.
 pub(super) fn edit(
     transaction: &Transaction,
     checked: &Checked,

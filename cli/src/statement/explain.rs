@@ -12,8 +12,8 @@ use crate::failure::{Answer, Failure};
 use crate::output::Output;
 use crate::session::{Session, counter_of};
 
-/// Shows how `explained` would be run, and what else a deletion would do. `run`: it is also run,
-/// and what it does is counted.
+/// Shows how `explained` would be run, and the further effects of a deletion. With `run`, it is
+/// also run, and its reads and changes are counted.
 pub(super) fn explain(
     transaction: &Transaction,
     explained: &Checked,
@@ -48,7 +48,7 @@ pub(super) fn explain(
     Ok(Answer::Yes)
 }
 
-/// What a statement did.
+/// The work of a statement.
 struct Cost {
     /// How many rows or objects it has given or changed.
     rows: u64,
@@ -56,7 +56,7 @@ struct Cost {
     seconds: f64,
 }
 
-/// Runs a statement on what the transaction sees, counts what that does, and undoes it.
+/// Runs a statement on the state that the transaction sees, counts its work, and undoes it.
 fn cost(
     transaction: &Transaction,
     explained: &Checked,
@@ -64,7 +64,7 @@ fn cost(
     session: &Session,
 ) -> Result<Cost, Failure> {
     let Some(counter) = counter_of(transaction) else {
-        // It only reads. What is counted is done in another transaction.
+        // It only reads. The statement is run and counted in another transaction.
         return cost(&session.begin_counted()?, explained, failed, session);
     };
     let measure = |transaction: &Transaction| {
@@ -85,7 +85,8 @@ fn cost(
     if !explained.is_edit() {
         return measure(transaction);
     }
-    // What is undone in an optimistic transaction would still be written when it is committed.
+    // Changes that are undone in an optimistic transaction would still be written when it is
+    // committed.
     match transaction.snapshot() {
         Ok(snapshot) => measure(&snapshot),
         Err(object::Error::Kv { source: KvError::Unsupported(_), .. }) => {
@@ -95,7 +96,7 @@ fn cost(
     }
 }
 
-/// Runs `body`, and undoes what it has done.
+/// Runs `body`, and undoes its changes.
 fn undone<T>(
     transaction: &Transaction,
     body: impl FnOnce(&Transaction) -> Result<T, Failure>,

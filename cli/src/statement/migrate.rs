@@ -12,7 +12,7 @@ use crate::failure::{Answer, Exit, Failure, HOW_TO_LOSE};
 use crate::output::{self, Output, Progress};
 use crate::session::Session;
 
-/// Adds what was moved before it failed.
+/// Adds to the failure how many objects were moved before it.
 fn but_moved(failure: Failure, moved: u64, session: &Session) -> Failure {
     let nothing = moved == 0 && failure.exit != Exit::Interrupted;
     if session.options.dry_run || nothing {
@@ -21,8 +21,8 @@ fn but_moved(failure: Failure, moved: u64, session: &Session) -> Failure {
     failure.but(&the_rest_continues(moved))
 }
 
-/// Moves objects in batches, each in a transaction of its own. What was moved stays so, whatever
-/// happens to the rest; the same statement continues with that.
+/// Moves objects in batches, each in a transaction of its own. Objects that were moved stay so,
+/// whatever happens to the rest; the same statement continues with the rest.
 pub(crate) fn migrate(
     statement: &Statement,
     locate: &dyn Fn(Mistake) -> Failure,

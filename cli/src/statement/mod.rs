@@ -1,4 +1,4 @@
-//! Running one statement of the language in a transaction, and showing what comes of it.
+//! Running one statement of the language in a transaction, and showing its result.
 
 mod choose_format;
 mod edit;

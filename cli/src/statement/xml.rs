@@ -12,8 +12,7 @@ use crate::failure::Failure;
 use crate::output::Output;
 use crate::session::Session;
 
-/// Writes the objects of a statement. What is exported can be loaded elsewhere, so it has the
-/// schemas.
+/// Writes the objects of a statement. The export can be loaded elsewhere, so it has the schemas.
 pub(super) fn write(
     transaction: &Transaction,
     statement: &Statement,

@@ -176,8 +176,8 @@ fn nothing_is_written_over_a_database_or_another_file() {
     assert!(std::fs::read_to_string(&old).expect("read").contains("<database>"));
 }
 
-/// What is made from a database that only its owner can read can be read by no other user, from its
-/// first byte.
+/// A copy of a database that only its owner can read can be read by no other user, from its first
+/// byte.
 #[cfg(unix)]
 #[test]
 fn copies_of_a_private_database_are_private() {

@@ -1,5 +1,5 @@
 //! LMDB environments whose file was damaged while no program had it open. No command ends with a
-//! signal or a panic: it prints what is right, or says that the file is damaged.
+//! signal or a panic: it prints correct data, or says that the file is damaged.
 
 use std::process::Output;
 
@@ -130,7 +130,7 @@ fn a_damaged_file_ends_no_command_with_a_signal() {
             Some(0 | 1) => done += 1,
             _ => refused += 1,
         }
-        // What is listed without an error lacks at most the damaged pair.
+        // A list without an error lacks at most the damaged pair.
         if command[..] == ["kv", "scan"] && status.code() == Some(0) {
             let said = String::from_utf8_lossy(&stdout).into_owned();
             let shown = |count: usize| said.contains(&format!("Displayed {count} key/value pairs"));

@@ -1,4 +1,4 @@
-//! What `schema compare --effects` says of a migration is what `migrate` does.
+//! `migrate` does the changes that `schema compare --effects` predicts.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -80,7 +80,7 @@ fn objects(db: &Fixture) -> BTreeMap<String, BTreeMap<String, Value>> {
     shown.iter().map(|object| (id(object), fields(object))).collect()
 }
 
-/// What becomes of each field: the word after its name, and the whole line.
+/// The effect on each field: the word after its name, and the whole line.
 fn effects(db: &Fixture) -> BTreeMap<String, String> {
     let run = db.run(&["--json", "schema", "compare", "--effects", "1", "2"]);
     let json = run.json(run.code());

@@ -51,7 +51,7 @@ fn objects(db: &Fixture) -> Vec<(Vec<u8>, Vec<u8>)> {
     db.pairs().into_iter().filter(|(key, _)| !key.starts_with(&[0])).collect()
 }
 
-/// `export` has the schemas, so an empty database takes what it prints.
+/// `export` has the schemas, so an empty database takes its output.
 #[test]
 fn what_export_prints_is_loaded_as_the_same_pairs() {
     let (db, others) = all(true);

@@ -48,7 +48,7 @@ impl Fixture {
         })
     }
 
-    /// An LMDB environment with what `fill` puts into it.
+    /// An LMDB environment with the pairs that `fill` puts into it.
     pub(crate) fn with(fill: impl FnOnce(&mut dyn KvWrite)) -> Fixture {
         let dir = TempDir::new().expect("a directory");
         let db = dir.path().join("db");
@@ -88,7 +88,7 @@ impl Fixture {
         run(&[&[&*self.db], &*args].concat(), input)
     }
 
-    /// What the program prints if it does not fail.
+    /// The output of the program, which must not fail.
     pub(crate) fn out<S: AsRef<str>>(&self, args: &[S]) -> String {
         self.run(args).out(0)
     }

@@ -1,9 +1,9 @@
 //! Permazen for Java takes the files that `save` and `kv dump` write, and a database that it has
 //! open is in use.
 //!
-//! The driver in `tests/java` plays Java's part: it does what the commands `load` and `kvload` of
-//! its command line do, which itself is not published. Without the driver or `java` these tests say
-//! what is missing and end; with `PERMAZEN_JAVA=1` they fail.
+//! The driver in `tests/java` plays Java's part: it does the same as the commands `load` and
+//! `kvload` of Java's command line, which itself is not published. Without the driver or `java`
+//! these tests say what is missing and end; with `PERMAZEN_JAVA=1` they fail.
 
 use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -17,8 +17,8 @@ use crate::fixture::{Fixture, Run, pairs, run, text};
 
 const DATABASES: [&str; 5] = ["music", "encodings", "evolution", "storage-ids", "reference"];
 
-/// What is tried with the database of this number: all of it if `PERMAZEN_JAVA_OPTIONS=all`, and
-/// otherwise something else with each.
+/// The options to try with the database of this number: all of them if `PERMAZEN_JAVA_OPTIONS=all`,
+/// and otherwise another choice with each.
 fn some<'o>(options: &[&'o [&'o str]], number: usize) -> Vec<&'o [&'o str]> {
     match std::env::var("PERMAZEN_JAVA_OPTIONS") {
         Ok(all) if all == "all" => options.to_vec(),
@@ -180,7 +180,7 @@ fn java_loads_saved_objects_as_new_ones() {
     }
 }
 
-/// Compares two lists, and shows the beginning of what differs first.
+/// Compares two lists, and shows the beginning of the first difference.
 #[track_caller]
 fn same<T: PartialEq + std::fmt::Debug>(ours: Vec<T>, theirs: Vec<T>, what: &str) {
     let both = ours.iter().zip(&theirs);
@@ -196,7 +196,7 @@ fn without_schemas(pairs: &[(Vec<u8>, Vec<u8>)]) -> Vec<&(Vec<u8>, Vec<u8>)> {
 }
 
 /// All objects in a form that does not depend on their IDs, sorted: each object with a number for
-/// each object that it refers to, which is made from what that object has, and so on.
+/// each object that it refers to, which is made from the content of that object, and so on.
 fn without_ids(store: &str) -> Vec<String> {
     let mut objects = BTreeMap::new();
     let types = run(&[store, "--raw", "types", "--no-counts"], "").out(0);
@@ -222,7 +222,7 @@ fn without_ids(store: &str) -> Vec<String> {
         parts.sort();
         parts.join(" ")
     };
-    // After three rounds, a number stands for what is at most three references away.
+    // After three rounds, a number stands for all objects that are at most three references away.
     for _ in 0..3 {
         let next = objects.iter().map(|(id, object)| {
             let mut hasher = DefaultHasher::new();

@@ -1,4 +1,4 @@
-//! Commands that are killed at any time: what they commit is there as a whole or not at all.
+//! Commands that are killed at any time: their changes are there as a whole or not at all.
 //!
 //! `PERMAZEN_CLI_KILLS=5000 cargo test -p permazen-cli --test commands kills` kills more often.
 
@@ -13,7 +13,7 @@ fn kills() -> u32 {
 }
 
 /// Runs a command again and again, and kills it after longer and longer times, of which the longest
-/// are longer than it needs. `check` looks at what is left each time, and `prepare` brings the
+/// are longer than it needs. `check` looks at the database each time, and `prepare` brings the
 /// database back to where it was.
 fn kill(db: &Fixture, args: &[&str], mut prepare: impl FnMut(&Fixture), check: impl Fn(&Fixture)) {
     let run = || {
@@ -105,7 +105,7 @@ fn a_migration_that_is_killed_moves_whole_objects_and_goes_on() {
         db.out(&["check"]);
         assert_eq!(db.out(&["--raw", "count Customer"]), count);
     });
-    // What is left of it ends where a run without kills ends.
+    // A run of the rest ends in the same state as a run without kills.
     let code = db.run(&statement).code();
     let left = db.pairs();
     let other = Fixture::recorded("evolution");
@@ -131,7 +131,7 @@ fn a_copy_is_there_whole_or_not_at_all() {
             if target.is_file() || target.join("data.mdb").exists() {
                 assert!(crate::fixture::pairs(&url) == all, "{kind}: a part of the copy is there");
             } else {
-                // What is left is not in the way of a new copy.
+                // The remains of a killed copy are not in the way of a new one.
                 db.out(&["copy", &url]);
                 assert!(crate::fixture::pairs(&url) == all, "{kind}: the second copy differs");
                 assert!(!target.join("data.mdb.part").exists());

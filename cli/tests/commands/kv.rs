@@ -148,7 +148,7 @@ fn loading_counts_every_pair() {
     let out = db.out(&["--write", "kv", "load", &file]);
     assert_eq!(out, format!("Read 65 key/value pairs from \"{file}\"\n"));
     assert_eq!(db.pairs(), Fixture::reference().pairs());
-    // What is there already stays, unless it is replaced.
+    // Pairs that are there already stay, unless they are replaced.
     let one = "<entries><entry><key>99</key></entry></entries>";
     let out = db.run_with(&["--write", "kv", "load", "-"], one).out(0);
     assert_eq!((out.as_str(), db.pairs().len()), ("Read 1 key/value pairs from \"-\"\n", 66));
@@ -233,7 +233,7 @@ fn damaged_databases_and_other_stores_can_be_read_and_changed() {
     assert!(error.contains("an XML dump can only be read"), "{error}");
 }
 
-/// What `kv dump` writes is what the library writes.
+/// `kv dump` writes the same bytes as the library.
 #[test]
 fn a_dump_of_sqlite_is_the_same() {
     let db = Fixture::reference();

@@ -46,7 +46,7 @@ fn info_of_a_server_is_as_the_json_schema_says() {
     let kinds: Vec<_> =
         info["warnings"].as_array().expect("a list").iter().map(|w| &w["kind"]).collect();
     assert_eq!(kinds, ["data", "speed"]);
-    // What the command itself has asked.
+    // The requests of the command itself.
     let counters = &info["counters"];
     assert!(counters["requests"].as_u64() > Some(0) && counters["transactions"].as_u64() > Some(0));
     assert_eq!((&counters["commits"], &counters["most_connections"]), (&json!(0), &json!(16)));
@@ -102,7 +102,7 @@ fn what_cannot_be_checked_exits_with_2() {
     assert!(out.out(0).contains("XML dump, 65 pairs"));
 }
 
-/// As `migrate` says: exactly or not at all, and what was moved stays so.
+/// As `migrate` says: exactly or not at all, and objects that were moved stay so.
 #[test]
 fn objects_are_migrated_in_batches() {
     let db = Fixture::recorded("evolution");
@@ -127,7 +127,7 @@ fn objects_are_migrated_in_batches() {
     assert!(moved + done["refused"].as_u64().expect("a number") > 0);
     let reasons = done["refusals"].as_array().expect("a list");
     assert_eq!(reasons.is_empty(), code == 0);
-    // Once more, there is nothing to do but what is refused.
+    // Once more, only the refused objects are left.
     let again = db.run(&["--write", statement]).out(code);
     assert!(again.starts_with("Moved 0 object(s)\n"), "{again}");
     db.run(&["check"]).out(0);
@@ -135,7 +135,7 @@ fn objects_are_migrated_in_batches() {
     assert!(error.contains("line 1, column 21"), "{error}");
 }
 
-/// A user that accepts a loss was told of it before, and is told again.
+/// A user that accepts a loss saw the message before, and sees it again.
 #[test]
 fn losses_are_refused_unless_they_are_accepted() {
     let db = Fixture::reference();
@@ -243,7 +243,7 @@ fn sizes_are_those_of_all_pairs() {
     }
 }
 
-/// `--pages` adds what the pages of each part take.
+/// `--pages` adds the size of the pages of each part.
 #[test]
 fn pages_are_counted_with_their_fill() {
     let db = Fixture::recorded("music");
@@ -274,7 +274,7 @@ fn the_largest_objects_come_first() {
     let db = Fixture::reference();
     let out = db.out(&["--raw", "stats", "--largest", "2"]);
     assert_eq!(out, "1000000000000001\t13\t183\n1000000000000002\t3\t39\n");
-    // What belongs to nothing is counted, too.
+    // Pairs that belong to nothing are counted, too.
     db.out(&["--write", "kv", "put", "99", "aabb"]);
     let out = db.out(&["--raw", "stats"]);
     assert!(

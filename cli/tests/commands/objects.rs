@@ -149,7 +149,7 @@ fn a_document_without_storage_ids_makes_new_objects() {
     assert_eq!(other.out(&["--raw", "count Person"]), "3\n");
 }
 
-/// CD6: no delete action applies, whatever refers to what.
+/// CD6: no delete action applies, for any references.
 #[test]
 fn all_objects_are_replaced() {
     let schema = r#"<Schema><ObjectType name="P" storageId="16">
@@ -266,7 +266,7 @@ fn json_finds_its_schema_by_its_id() {
     assert!(error.contains("is no ID of a schema"), "{error}");
 }
 
-/// What `export` gives if there is nothing, and what other programs make of JSON lines.
+/// The output of `export` without objects, and the forms of JSON lines that other programs write.
 #[test]
 fn json_of_other_programs_is_read() {
     let db = Fixture::reference();
@@ -419,7 +419,7 @@ fn mistakes_in_json_have_a_place_and_change_nothing() {
     }
     let error = db.run_with(&["--write", "load", "-"], b"{\"a\":\"\xff\"}".to_vec()).error(2);
     assert!(error.contains("it is not UTF-8"), "{error}");
-    // What is left out has its default value, and the others stay as they are.
+    // Fields that are left out have their default values, and the others stay as they are.
     db.run_with(&["--write", "load", "-"], object("\"name\":\"Eve\"")).out(0);
     let shown = db.run(&["--json", "show @1000000000000001"]).json(0);
     assert_eq!(shown[0]["fields"]["name"], "Eve");

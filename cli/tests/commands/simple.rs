@@ -46,7 +46,7 @@ fn exit_ends_a_script() {
     ] {
         assert_eq!(db.run_with(&["-f", "-"], script).out(code), out, "{script}");
     }
-    // What comes before it is committed.
+    // The changes before it are committed.
     let new = db.file("new.xml", r#"<Schema><ObjectType name="New"/></Schema>"#);
     let script = format!("schema add {new}\nexit 3\nschema gc");
     db.run_with(&["--write", "-f", "-"], script).out(3);
@@ -148,7 +148,7 @@ fn databases_are_created_if_asked_for() {
         let error = run(&[&path, "--create", "demo"], "").error(2);
         assert!(error.contains("say of which kind"), "{error}");
         run(&[&url, "--create", "demo"], "").out(0);
-        // What exists is opened.
+        // A database that exists is opened.
         let out = run(&[&path, "--create", "--raw", "count Moon"], "").out(0);
         assert_eq!(out, "26\n");
         let other = text(&dir.path().join("other"));

@@ -1,8 +1,8 @@
-//! `schema rust`: what it prints compiles, and the structs have the schema they were printed for.
+//! `schema rust`: its output compiles, and the structs have the schema they were printed for.
 //!
-//! `generated.rs` is what it prints for the schemas of `schemas.rs`.
-//! `PERMAZEN_GENERATED=write cargo test -p permazen-cli --test schema_rust` writes it again; then
-//! run the test once more, with the new file compiled in.
+//! `generated.rs` is its output for the schemas of `schemas.rs`. `PERMAZEN_GENERATED=write cargo
+//! test -p permazen-cli --test schema_rust` writes it again; then run the test once more, with the
+//! new file compiled in.
 #![allow(clippy::expect_used)]
 
 #[allow(dead_code, unreachable_pub, clippy::all, clippy::pedantic)]
@@ -35,7 +35,7 @@ fn database(dir: &Path, schema: &SchemaModel) -> String {
     file.to_str().expect("a path in UTF-8").to_owned()
 }
 
-/// What the program prints, and its exit code.
+/// The output of the program, and its exit code.
 fn printed(schema: &SchemaModel, more: &[&str]) -> (String, i32) {
     let dir = tempfile::TempDir::new().expect("a directory");
     let db = database(dir.path(), schema);

@@ -54,7 +54,7 @@ fn a_script_is_one_transaction() {
     let before = pairs(&db);
     let script = b"create Pet name = \"A\";\ncount Pet;\nset Prson where age = 1 to age = 2;";
     let ran = db.script(&["--write", "--raw"], script);
-    // What it did before its first error is undone, so it is not shown.
+    // Its changes before its first error are undone, so they are not shown.
     assert_eq!(
         (ran.code, ran.out.as_str(), ran.err.as_str()),
         (
@@ -174,7 +174,7 @@ fn a_reader_that_goes_away_ends_what_only_reads() {
     }
 }
 
-/// What it prints is printed after the commit, unless it is much.
+/// Its output is printed after the commit, unless it is much.
 #[test]
 fn a_script_with_edits_whose_output_cannot_be_written_says_what_is_committed() {
     let Ok(full) = std::fs::File::options().write(true).open("/dev/full") else {

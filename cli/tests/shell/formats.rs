@@ -1,4 +1,4 @@
-//! What is found, in each format.
+//! The results, in each format.
 
 use serde_json::{Value as Json, json};
 
@@ -15,7 +15,7 @@ fn a_table_is_aligned() {
     );
     // Numbers are aligned on the right.
     assert_eq!(db.run(&["count Person"]).done(), "count\n-----\n    3\n");
-    // Wide characters take two columns, others that can be seen none.
+    // Wide characters take two columns, zero-width ones no column.
     db.load(r#"<Pet id="2000000000000002"><name>漢字</name></Pet><Pet id="2000000000000003"><name>a&#x301;bc</name></Pet>"#);
     assert_eq!(
         db.run(&["find Pet"]).done(),
@@ -99,7 +99,7 @@ fn json_is_one_object_a_line() {
         json!({"type": "object", "id": "2000000000000001", "object_type": "Pet", "schema": 1,
                "fields": {"name": "Rex", "born": "1970-01-01T00:00:00Z"}})
     );
-    // What is exported is JSON unless it is said, after the schemas.
+    // An export is JSON unless an option says otherwise, after the schemas.
     let exported = db.run(&["export Pet"]).done();
     let (schema, objects) = exported.split_once('\n').unwrap();
     let schema: Json = serde_json::from_str(schema).unwrap();

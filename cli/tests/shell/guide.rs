@@ -1,4 +1,4 @@
-//! The examples of the guide's page about the shell do what the page shows.
+//! The examples of the guide's page about the shell have the output that the page shows.
 //!
 //! `PERMAZEN_TRANSCRIPTS=write cargo test -p permazen-cli --test shell guide` writes the page
 //! again.
@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 
 use crate::support::Fixture;
 
-/// Runs a line of a shell, and gives what it prints.
+/// Runs a line of a shell, and returns its output.
 fn run(db: &Fixture, line: &str) -> String {
     let program = Path::new(assert_cmd::cargo::cargo_bin!("permazen"));
     let folders = [program.parent().unwrap().to_path_buf()];

@@ -118,7 +118,7 @@ impl Hostile {
         Ran::of(&mut program(&self.folder.path().join("db"), arguments))
     }
 
-    /// What a terminal shows; `None` if none can be had.
+    /// The text that a terminal shows; `None` if there is no terminal.
     fn shown(&self, arguments: &[&str]) -> Option<Ran> {
         on_terminal(&program(&self.folder.path().join("db"), arguments))
     }
@@ -201,7 +201,7 @@ fn nothing_harmful_reaches_a_terminal() {
     }
 }
 
-/// Everything but the rows of statements: what commands print about all these names and values.
+/// Everything but the rows of statements: the output of commands about all these names and values.
 #[test]
 fn commands_show_nothing_harmful_on_a_terminal() {
     let db = Hostile::new();
@@ -251,7 +251,7 @@ fn the_prompt_shows_nothing_harmful() {
     let writer = std::thread::spawn(move || input.write_all(lines.as_bytes()));
     let ran = Ran::from(child.wait_with_output().unwrap());
     writer.join().unwrap().unwrap();
-    // What is typed is shown as it was typed, and has nothing harmful here.
+    // The typed text is shown as it was typed, and has nothing harmful here.
     must_be_harmless(&ran.out.replace('\t', " "));
     must_be_harmless(&ran.err);
     assert!(ran.out.contains("committed: "), "{} {}", ran.out.len(), ran.err);

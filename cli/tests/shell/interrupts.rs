@@ -70,7 +70,7 @@ fn ctrl_c_rolls_a_script_back() {
     let db = large();
     let count = || db.run(&["count Pet", "--raw"]).done();
     assert_eq!(count(), "20000\n");
-    // So much is printed before the commit.
+    // More than 1 MiB is printed, and so before the commit.
     let finds = "find Pet; ".repeat(5);
     let script = &format!("delete Pet limit 5; {finds}delete all Pet");
     let mut child = start(&mut db.command(&["-c", script, "--write", "--format", "csv"]));
@@ -134,13 +134,14 @@ fn ctrl_c_ends_a_program_that_reads_its_script() {
     assert_eq!(child.wait().unwrap().code(), Some(130));
 }
 
-/// What looks at the file of the store does not look whether to stop, so it is not waited for.
+/// The check of the file of the store does not look whether to stop, so Ctrl-C does not wait for
+/// it.
 #[test]
 fn ctrl_c_ends_a_check_that_looks_at_the_file_of_the_store() {
     let db = Fixture::new();
     let store = db.open();
     let mut tx = store.begin(&TxOptions::writing()).unwrap();
-    // So many pages that looking at them takes longer than Ctrl-C.
+    // Enough pages that looking at them takes longer than Ctrl-C.
     for number in 0..80_000_u32 {
         tx.put(&[&[0, 0xff][..], &number.to_be_bytes()].concat(), &[0; 1_200]).unwrap();
     }

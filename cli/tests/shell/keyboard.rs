@@ -1,5 +1,5 @@
-//! The terminal as others find it: after signals, while the program is stopped, and with what was
-//! typed before it was asked for.
+//! The terminal as others find it: after signals, while the program is stopped, and with text that
+//! was typed before the prompt.
 
 use std::io::Write;
 use std::process::Command;
@@ -9,8 +9,8 @@ use std::time::Duration;
 use crate::support::Fixture;
 use crate::terminal::{Terminal, wait_for};
 
-/// A shell with jobs on a terminal. What it says after a mark is waited for, since it shows what is
-/// typed too.
+/// A shell with jobs on a terminal. The test waits for output after a mark, since the terminal
+/// shows the typed text too.
 struct Shell<'f> {
     terminal: Terminal,
     db: &'f Fixture,
@@ -19,13 +19,13 @@ struct Shell<'f> {
 impl<'f> Shell<'f> {
     fn new(db: &'f Fixture) -> Option<Shell<'f>> {
         let mut shell = Shell { terminal: Terminal::runs(db, "exec sh -i", "cat")?, db };
-        // `script` has a terminal that does not show what is typed.
+        // `script` has a terminal that does not show typed text.
         shell.terminal.types("stty echo; echo be'gi'n\r");
         shell.terminal.waits_for("begin\r\n");
         Some(shell)
     }
 
-    /// What a command prints.
+    /// The output of a command.
     fn asks(&mut self, command: &str) -> String {
         self.terminal.types(&format!("{command}; echo e'n'd\r"));
         self.terminal.waits_for("e'n'd\r\n");
@@ -67,7 +67,7 @@ fn send(signal: &str, id: &str) {
     assert!(Command::new("kill").args([signal, id]).status().unwrap().success());
 }
 
-/// A signal that ends the program does that, and the terminal shows what is typed again.
+/// A signal that ends the program does that, and the terminal shows typed text again.
 #[test]
 fn a_signal_that_ends_the_program_leaves_the_terminal_as_it_was() {
     let db = Fixture::new();
@@ -93,7 +93,7 @@ fn a_signal_that_ends_the_program_leaves_the_terminal_as_it_was() {
     shell.leaves();
 }
 
-/// While the program is stopped, the terminal is as it was, and afterwards the program goes on.
+/// While the program is stopped, the terminal is as it was, and afterwards the program continues.
 #[test]
 fn a_program_that_is_stopped_leaves_the_terminal_as_it_was() {
     let db = Fixture::new();
@@ -114,7 +114,7 @@ fn a_program_that_is_stopped_leaves_the_terminal_as_it_was() {
                 assert_eq!(shell.mode(), before, "{by_key} {works}");
                 shell.terminal.types("fg\r");
                 if !works {
-                    // It asks for marks around what is pasted.
+                    // It asks for marks around pasted text.
                     shell.terminal.waits_for("\x1b[?2004h");
                     if by_key {
                         shell.terminal.waits_for("permazen> ");
@@ -128,7 +128,7 @@ fn a_program_that_is_stopped_leaves_the_terminal_as_it_was() {
                 }
             }
             if works {
-                // It comes when the program goes on.
+                // It comes when the program continues.
                 send("-INT", &id);
                 shell.terminal.waits_for("permazen> ");
             }
@@ -144,7 +144,7 @@ fn a_program_that_is_stopped_leaves_the_terminal_as_it_was() {
     shell.leaves();
 }
 
-/// What is typed after Ctrl-D answers the question of Ctrl-D, and what comes then is run.
+/// Text that is typed after Ctrl-D answers the question of Ctrl-D, and the text after that is run.
 #[test]
 fn what_is_typed_after_ctrl_d_is_kept() {
     let db = Fixture::new();
@@ -205,7 +205,7 @@ fn lines_that_arrive_together_are_all_run() {
     let mut names = Vec::new();
     for n in 0..100 {
         let name = if n % 4 == 0 { format!("zwölf € 🦀 {n}") } else { format!("pet {n}") };
-        // Longer than what the editor, and than what a terminal takes at a time.
+        // Longer than the editor, and than a terminal, takes at a time.
         let echo = "ü".repeat(if n % 8 == 1 { 600 } else { 1 });
         let echo = if n % 30 == 2 { "x".repeat(5000) } else { echo };
         lines.push_str(&match n % 3 {
@@ -249,7 +249,7 @@ fn lines_that_arrive_together_are_all_run() {
     }
 }
 
-/// What is lost with a line takes no part of another line with it.
+/// A line that is lost takes no part of another line with it.
 #[test]
 fn what_comes_with_a_line_that_is_dropped_is_not_cut() {
     let db = Fixture::new();
@@ -288,7 +288,7 @@ fn the_terminal_gets_its_mode_back() {
         db.file("").display()
     );
     let Some(mut terminal) = Terminal::runs(&db, &line, "cat") else { return };
-    // What is typed before the prompt is there is for the mode of before.
+    // Text that is typed before the prompt is there comes in the mode from before.
     terminal.waits_for("permazen> ");
     terminal.types("count Pet\r\x04");
     assert_eq!(terminal.ends(), Some(0));
@@ -297,7 +297,7 @@ fn the_terminal_gets_its_mode_back() {
     assert!(mode("after").contains(" icanon"), "{}", mode("after"));
 }
 
-/// A terminal marks what is pasted. Its lines are run one after the other all the same, and answer
+/// A terminal marks pasted text. Its lines are run one after the other all the same, and answer
 /// questions.
 #[test]
 fn lines_that_are_pasted_are_run_one_after_the_other() {
@@ -319,7 +319,7 @@ fn lines_that_are_pasted_are_run_one_after_the_other() {
     terminal.waits_for("committed: Pet: 1 created");
     terminal.waits_for("> count Pet\r\n2\r\n");
     terminal.waits_for("permazen> ");
-    // What is not complete at its end waits for more, and Ctrl-C drops all of it.
+    // A text that is not complete at its end waits for more, and Ctrl-C drops all of it.
     terminal.types(&paste("create Pet\ndelete all Pet; count"));
     terminal.types("\rPerson");
     terminal.waits_for("Person");

@@ -9,7 +9,7 @@ use permazen::kv::{KvDatabase, TxOptions};
 use crate::support::{Fixture, Ran, program};
 use crate::terminal::Terminal;
 
-/// Types lines, and gives what is shown.
+/// Types lines, and returns the output.
 fn typed(db: &Fixture, options: &[&str], lines: &str) -> Ran {
     let mut arguments = vec!["--prompt"];
     arguments.extend(options);
@@ -21,7 +21,7 @@ fn names(db: &Fixture) -> String {
     db.run(&["find Person columns name", "--raw"]).done()
 }
 
-/// A person at the prompt: types line after line, and sees what is shown.
+/// A person at the prompt: types line after line, and sees the output.
 pub(crate) struct Person {
     child: Child,
     input: ChildStdin,
@@ -60,7 +60,7 @@ impl Person {
         }
     }
 
-    /// Types a line and leaves: what is shown from then on.
+    /// Types a line and leaves: returns the output from then on.
     pub(crate) fn types_last(mut self, line: &str) -> Ran {
         writeln!(self.input, "{line}").unwrap();
         drop(self.input);
@@ -212,7 +212,7 @@ fn after_a_conflict_statements_are_replayed() {
     // Other programs can write while a person thinks.
     db.run(&["--write", "set Person where name = \"Bob\" to age = 70"]).done();
     assert!(!person.types("commit").contains("committed"));
-    // What is committed can be read, and nothing can be changed.
+    // The committed state can be read, and nothing can be changed.
     assert!(person.types("find Person where name = \"Bob\" columns age").contains("\n70\n"));
     person.types("delete Pet where name = \"Rex\"");
     let replayed = person.types("replay");
@@ -598,7 +598,8 @@ fn without_history_nothing_is_kept() {
     assert!(!db.file("state").exists());
 }
 
-/// `explain run` runs a statement on what the transaction sees, with the changes that wait.
+/// `explain run` runs a statement on the state that the transaction sees, with the changes that
+/// wait.
 #[test]
 fn explanations_count_pending_changes() {
     let db = Fixture::new();
@@ -614,7 +615,8 @@ fn explanations_count_pending_changes() {
     let shown = person.types("explain run delete all Pet");
     assert!(shown.contains("rows: 2, ") && !shown.contains("steps: 0"), "{shown}");
     assert_eq!(person.types("diff"), before);
-    // Others change what was only tried: that is no conflict, and it stays.
+    // Others change an object that was only tried here: that is no conflict, and their change
+    // stays.
     db.run(&["--write", "set @2000000000000001 to name = \"Other\""]).done();
     person.types("commit");
     let ran = person.leaves();
@@ -628,7 +630,7 @@ fn explanations_count_pending_changes() {
     assert_eq!(db.run(&["--raw", "count Pet"]).done(), "2\n");
 }
 
-/// What could be typed at the end of a line.
+/// The candidates at the end of a line.
 #[track_caller]
 fn completions(db: &Fixture, line: &str) -> Vec<String> {
     let shown = typed(db, &[], &format!("{line}\t\n")).done();
@@ -667,7 +669,7 @@ fn names_are_completed() {
     assert_eq!(completions(&odd, "find "), ["All", "`all`"]);
 }
 
-/// What is typed in small letters is found too, if nothing else begins like it.
+/// A text in small letters finds candidates too, if nothing else begins like it.
 #[test]
 fn small_letters_are_completed() {
     let db = Fixture::new();
@@ -710,7 +712,7 @@ fn ids_and_values_are_completed() {
     assert_eq!(completions(&db, "set all Person to tags add \"y"), ["\"y\""]);
     assert_eq!(completions(&db, "find Person where boss = @1000000000000003").len(), 0);
     assert_eq!(completions(&db, "find Person where spouse = n"), ["null"]);
-    // A name without an index is not looked for.
+    // Values of a field without an index are not searched.
     assert_eq!(completions(&db, "find Person where age = "), [""; 0]);
     let light = Fixture::with_schema(
         r#"<Schema><ObjectType name="Light" storageId="1">
@@ -729,7 +731,7 @@ fn only_the_first_values_are_read() {
     db.script(&["--write", "--raw"], pets.as_bytes());
     let found = completions(&db, "find Pet where name = \"p1");
     assert_eq!((found.len(), found[0].as_str()), (50, "\"p100\""));
-    // Many with one name hide none of the others.
+    // Many objects with one name do not hide the others.
     db.run(&["--write", "set Pet where name < \"p150\" to name = \"many\""]).done();
     let found = completions(&db, "find Pet where name = \"");
     assert_eq!((found.len(), found[0].as_str()), (48, "\"many\""));

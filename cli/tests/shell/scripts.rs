@@ -1,11 +1,11 @@
-//! Scripts: how they are read, and what may be in them.
+//! Scripts: how they are read, and their allowed content.
 
 use crate::support::Fixture;
 
 #[test]
 fn statements_and_commands_follow_one_another() {
     let db = Fixture::new();
-    // What `info` counts is not the same in a script, which has done more.
+    // The counts of `info` are not the same in a script, which has done more.
     let uncounted = |text: String| -> String {
         let is_count = |line: &&str| line.contains("Transactions: ");
         text.split_inclusive('\n').filter(|line| !is_count(line)).collect()

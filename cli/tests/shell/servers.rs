@@ -13,7 +13,7 @@ fn run(store: &str, arguments: &[&str]) -> Ran {
     Ran::of(&mut program(Path::new(store), arguments))
 }
 
-/// A server itself says which users can read what it has, so a copy is private to this user.
+/// A server itself decides which users can read its data, so a copy is private to this user.
 #[track_caller]
 fn is_private(file: &Path) {
     #[cfg(unix)]
@@ -127,7 +127,7 @@ fn settings_that_endanger_commits_are_warned_of_and_advice_is_in_info_alone() {
     // `warnings=off` in the URL leaves the warnings out.
     assert_eq!(run(&safe, &["--raw", "count Pet"]).done(), "1\n");
     run(&safe, &["check"]).done();
-    // What is asked for at the prompt is said once.
+    // The prompt prints the warning once.
     let mut person = Person::on(Path::new(&url), &[]);
     let shown = person.types("info");
     assert!(shown.contains("Advice: a transaction"), "{shown}");
@@ -135,7 +135,7 @@ fn settings_that_endanger_commits_are_warned_of_and_advice_is_in_info_alone() {
     assert_eq!(left.err.matches("warning: if the machine").count(), 1, "{left:?}");
 }
 
-/// What was said of a change before its commit is not left as if it were true.
+/// A report of a change before its commit is not left as if it were true.
 #[test]
 fn a_user_with_read_rights_only_is_told_that_nothing_was_committed() {
     let Some(server) = Postgres::shared() else { return };
@@ -185,7 +185,7 @@ fn a_copy_that_is_too_large_for_a_cluster_says_what_to_set() {
         assert!(refused.contains(said), "{refused}");
     }
     assert!(!refused.contains("make several transactions"), "{refused}");
-    // What it says is enough.
+    // Its message is enough.
     let number = |name: &str| -> u64 {
         let from = refused.split_once(name).unwrap().1;
         from.split(|c: char| !c.is_ascii_digit()).next().unwrap().parse().unwrap()
@@ -196,7 +196,7 @@ fn a_copy_that_is_too_large_for_a_cluster_says_what_to_set() {
     let Some(cluster) = Etcd::start(1, &arguments) else { return };
     let url = cluster.new_prefix();
     db.run(&["copy", &url]).done();
-    // What is replaced is counted, and not guessed.
+    // The replaced pairs are counted, and not guessed.
     let small = Fixture::new();
     small.run(&["copy", "--force", &url]).done();
 }
@@ -263,7 +263,7 @@ fn a_repair_that_the_server_refuses_says_that_nothing_was_changed() {
             !refused.out.contains("Repaired") && !refused.out.contains("replaced"),
             "{refused:?}"
         );
-        // What it would have replaced is there still.
+        // The pairs that it would have replaced are there still.
         let left = std::fs::read_dir(db.file("")).unwrap();
         let is_undo = |name: &std::ffi::OsString| name.to_string_lossy().contains(".undo-");
         assert_eq!(left.filter(|file| is_undo(&file.as_ref().unwrap().file_name())).count(), 0);
@@ -339,6 +339,6 @@ fn a_prefix_of_a_cluster_is_used_as_a_table() {
     assert_eq!((store.kind(), store.path()), (StoreKind::Etcd, None));
     let name = store.name().to_str().unwrap();
     assert_eq!(permazen::open::Opening::new().locate(name).unwrap().0, StoreKind::Etcd);
-    // Opening it to read writes nothing, not even what a store begins with.
+    // Opening it to read writes nothing, not even the first records of a store.
     assert!(permazen::open(cluster.new_prefix()).is_err());
 }

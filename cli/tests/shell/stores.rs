@@ -1,4 +1,4 @@
-//! The prompt on each kind of store, and what happens when a store is full or was replaced.
+//! The prompt on each kind of store, and its behaviour when a store is full or was replaced.
 
 use std::path::Path;
 use std::process::{Command, Stdio};

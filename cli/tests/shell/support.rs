@@ -119,7 +119,7 @@ pub(crate) fn program(database: &Path, arguments: &[&str]) -> Command {
     command
 }
 
-/// What the program printed, and its exit code.
+/// The output of the program, and its exit code.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Ran {
     pub(crate) code: i32,
@@ -132,14 +132,15 @@ impl Ran {
         Ran::from(command.output().unwrap())
     }
 
-    /// What it printed, if it went well and said nothing else.
+    /// Its output, if it succeeded and printed nothing on standard error.
     #[track_caller]
     pub(crate) fn done(self) -> String {
         assert_eq!((self.code, self.err.as_str()), (0, ""), "{}", self.out);
         self.out
     }
 
-    /// What it said on standard error, if it failed with this code and printed nothing.
+    /// Its text on standard error, if it failed with this code and printed nothing on standard
+    /// output.
     #[track_caller]
     pub(crate) fn failed(self, code: i32) -> String {
         assert_eq!((self.code, self.out.as_str()), (code, ""), "{}", self.err);
@@ -164,8 +165,8 @@ pub(crate) fn without_terminal() {
     println!("skipped: there is no program `script` to make a terminal");
 }
 
-/// Runs a program on a terminal, which `script` makes: what is shown, and the exit code. `None` if
-/// that program is not there.
+/// Runs a program on a terminal, which `script` makes: returns the output, and the exit code.
+/// `None` if that program is not there.
 pub(crate) fn on_terminal(command: &Command) -> Option<Ran> {
     let quoted =
         |text: &std::ffi::OsStr| format!("'{}'", text.to_str().unwrap().replace('\'', "'\\''"));

@@ -14,7 +14,7 @@ pub(crate) struct Terminal {
     child: Child,
     pub(crate) input: ChildStdin,
     pub(crate) output: ChildStdout,
-    /// What was shown and not compared yet.
+    /// The output that was not compared yet.
     pub(crate) shown: String,
 }
 
@@ -45,7 +45,7 @@ impl Terminal {
         // `nohup` and shells without jobs let the tests ignore signals, which the program would
         // inherit.
         let mut command = Command::new("env");
-        // A test that waits for what is never shown fails with what was shown.
+        // A test that waits for a text that is never shown fails with the output.
         command.args(["--default-signal", "timeout", "--foreground", LONGEST]);
         command.args(["script", "-qec", line, "/dev/null"]);
         command.env("SHELL", "/bin/sh");
@@ -58,7 +58,7 @@ impl Terminal {
         Some(Terminal { child, input, output, shown: String::new() })
     }
 
-    /// Waits until this is shown, and gives what was shown before it.
+    /// Waits until this is shown, and returns the output before it.
     pub(crate) fn waits_for(&mut self, text: &str) -> String {
         wait_for(text, &mut self.output, &mut self.shown)
     }

@@ -1,4 +1,4 @@
-//! What the help desk does: one transaction for each request.
+//! The work of the help desk: one transaction for each request.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use super::models::{
     Article, Audit, Comment, Commentable, CommentableKind, State, Ticket, Titled, User,
 };
 
-/// A line from a client. Users are named by e-mail address, what can be commented by title. To edit
+/// A line from a client. Users are named by e-mail address, tickets and articles by title. To edit
 /// a text, the client gives the `version` of it that `read` answered.
 #[derive(Deserialize, Debug)]
 #[serde(tag = "do", rename_all = "snake_case", deny_unknown_fields)]
@@ -28,7 +28,7 @@ pub enum Request {
     Trail,
 }
 
-/// Does what a line asks for. Waits for the database.
+/// Runs the request in a line. Waits for the database.
 pub fn answer(db: &Permazen, line: &str) -> Value {
     let request: Request = match serde_json::from_str(line) {
         Ok(request) => request,
@@ -142,7 +142,7 @@ fn ticket<'t>(tx: &'t Tx, title: &str) -> Result<Obj<'t, Ticket>> {
     }
 }
 
-/// What the client is told: all that is wrong, without object IDs.
+/// The answer to the client: all mistakes, without object IDs.
 fn refusal(error: &Error) -> Value {
     match error {
         Error::Invalid(violations) => {

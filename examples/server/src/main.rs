@@ -5,7 +5,7 @@
 //! `127.0.0.1:7000` it serves until Ctrl-C; with a directory after the address, it keeps its data
 //! there.
 //!
-//! `models.rs` has what is stored, with its rules and hooks. `desk.rs` has the transactions,
+//! `models.rs` has the stored objects, with their rules and hooks. `desk.rs` has the transactions,
 //! `serve.rs` the server, `session.rs` the session.
 #![allow(clippy::print_stdout, reason = "a program that prints")]
 #![allow(unreachable_pub, reason = "the modules are shared with tests")]

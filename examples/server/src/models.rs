@@ -1,4 +1,4 @@
-//! What the help desk stores, and the rules and hooks that keep it right.
+//! The objects of the help desk, and the rules and hooks that keep them right.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -33,7 +33,7 @@ impl User {
     }
 }
 
-/// What can be commented has a title, which is unique among all of it.
+/// An object that can be commented has a title, which is unique among all of these objects.
 #[derive(PermazenFields, Debug)]
 pub struct Titled {
     #[permazen(indexed, unique)]
@@ -100,7 +100,7 @@ impl Ticket {
     }
 }
 
-/// What is known.
+/// A known solution.
 #[derive(PermazenObject, Debug)]
 pub struct Article {
     #[permazen(flatten)]

@@ -52,7 +52,7 @@ async fn client(
     Ok(())
 }
 
-/// What the work gives, or `None` if the server has to stop before.
+/// The result of the work, or `None` if the server has to stop before.
 async fn unless<T>(stop: &mut watch::Receiver<bool>, work: impl Future<Output = T>) -> Option<T> {
     let mut work = pin!(work);
     let mut stop = pin!(async { drop(stop.wait_for(|stop| *stop).await) });

@@ -1,4 +1,4 @@
-//! A session with the server: several clients, what they ask and what they are told.
+//! A session with the server: several clients, their requests and the answers.
 
 use std::collections::BTreeMap;
 use std::io::Write;

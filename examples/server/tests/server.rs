@@ -1,4 +1,5 @@
-//! The example `server`: the session that it plays, and that it serves until it is told to stop.
+//! The example `server`: the session that it plays, and that it serves until it gets the signal to
+//! stop.
 #![allow(clippy::unwrap_used, unreachable_pub, reason = "tests, with the modules of the example")]
 #![allow(dead_code, reason = "the example has a `main`")]
 

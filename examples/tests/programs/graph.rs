@@ -1,4 +1,4 @@
-//! The example `graph` prints what is recorded.
+//! The example `graph` prints the recorded output.
 
 #[path = "../../graph/main.rs"]
 mod program;

@@ -7,7 +7,7 @@ use super::*;
 /// How many issues are created in one transaction.
 const BATCH: i32 = 500;
 
-/// What issues refer to.
+/// The objects to which issues refer.
 struct Known {
     users: Vec<Ref<User>>,
     projects: Vec<Ref<Project>>,
@@ -16,7 +16,7 @@ struct Known {
     sprints: Vec<Ref<Sprint>>,
 }
 
-/// Creates this many issues and what belongs to them.
+/// Creates this many issues and the objects that belong to them.
 pub fn fill(db: &Permazen, issues: i32) -> Result<()> {
     let known = db.write(|tx| known(tx, issues))?;
     for start in (0..issues).step_by(BATCH as usize) {
@@ -79,7 +79,7 @@ fn known(tx: &Tx, issues: i32) -> Result<Known> {
     Ok(Known { users, projects, labels, milestones, sprints })
 }
 
-/// Creates an issue and what belongs to it.
+/// Creates an issue and the objects that belong to it.
 fn issue(tx: &Tx, known: &Known, number: i32) -> Result<()> {
     let at = 1_700_000_000 + 3_600 * i64::from(number);
     let user = |offset| *of(&known.users, number + offset);

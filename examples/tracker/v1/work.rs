@@ -1,6 +1,6 @@
-//! What users do with version 1 on a day. It works in the same way on objects that a later version
-//! has upgraded, and does not move them: it uses only fields that are the same in all versions, and
-//! creates objects of its own version.
+//! The work of users with version 1 on a day. It works in the same way on objects that a later
+//! version has upgraded, and does not move them: it uses only fields that are the same in all
+//! versions, and creates objects of its own version.
 
 use permazen::{Permazen, Result};
 

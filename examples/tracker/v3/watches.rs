@@ -8,8 +8,8 @@ use super::*;
 /// How many objects are carried over in one transaction.
 const BATCH: usize = 500;
 
-/// Carries all of them over. If the program is killed, run it again: it continues with what is
-/// left.
+/// Carries all of them over. If the program is killed, run it again: it continues with the objects
+/// that are left.
 pub fn carry_over(db: &Permazen) -> Result<()> {
     let watches: Vec<ObjId> = db.read(|tx| {
         let mut watches = Vec::new();

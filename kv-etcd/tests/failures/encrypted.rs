@@ -90,7 +90,8 @@ fn a_client_must_prove_its_identity() {
         post("auth/user/grant", &format!(r#"{{"user":"{user}","role":"root"}}"#));
     }
     post("auth/enable", "{}");
-    // The gateway refuses a name in a certificate instead of looking at it, whatever else is said.
+    // The gateway refuses a certificate with a name instead of looking at it, with and without a
+    // login.
     for login in ["", "ann:of%20ann@"] {
         refused(login, &named, "common name");
     }

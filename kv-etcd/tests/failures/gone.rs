@@ -1,4 +1,4 @@
-//! Servers that have lost what transactions under way have read.
+//! Servers that have lost the data that transactions under way have read.
 
 use std::time::{Duration, Instant};
 
@@ -99,7 +99,7 @@ fn a_cluster_that_was_restored_is_not_taken_for_what_it_was() {
         tx.put(b"count", &[7]).unwrap();
         cluster.restore();
         if begins_before {
-            // What was read there must not be mixed with what was read before.
+            // Reads from there must not be mixed with earlier reads.
             let error = store.read(|tx| tx.get(b"count").map(drop)).unwrap_err().to_string();
             assert!(error.contains("open the store again"), "{error}");
         }

@@ -1,4 +1,4 @@
-//! What is said of a commit is true, whatever is lost on the way to the cluster.
+//! The store reports the true outcome of a commit, whatever is lost on the way to the cluster.
 
 use std::collections::BTreeSet;
 use std::thread;
@@ -100,7 +100,7 @@ fn a_late_commit_comes_too_late() {
     assert!(world.direct.read(|tx| Ok(tx.get(b"key")?.is_none())).unwrap());
 }
 
-/// A store that asks what became of a commit, and gets no answer, asks again.
+/// A store that asks for the outcome of a commit, and gets no answer, asks again.
 #[test]
 fn an_answer_to_the_question_can_be_lost_too() {
     let Some(cluster) = Etcd::shared() else { return };

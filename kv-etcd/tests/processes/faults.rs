@@ -17,7 +17,7 @@ use rand::rngs::StdRng;
 
 use crate::open;
 
-/// Lets the others end, whatever has happened.
+/// Lets the other threads end, also after a panic.
 struct Over<'a>(&'a AtomicBool);
 
 impl Drop for Over<'_> {
@@ -32,7 +32,7 @@ impl Drop for Over<'_> {
 const ROUNDS_TO_A_BANK: usize = 5;
 
 /// Programs work while something is done to the leader and undone, again and again. They continue
-/// in between. Each time what they were told is compared with what is there.
+/// in between. Each time, the answers that they got are compared with the data.
 fn disturbed(what: &str, cluster: &Etcd, act: fn(&Etcd, usize), undo: fn(&Etcd, usize)) {
     let (count, mut rng) = (rounds(50), StdRng::seed_from_u64(4));
     let (begun, mut records) = (Instant::now(), Records::default());

@@ -1,5 +1,5 @@
 //! Programs as processes of their own on one cluster: members and programs are killed, members are
-//! paused and cut off, and what was said of each commit is compared with what is there.
+//! paused and cut off, and the reported outcome of each commit is compared with the data.
 #![allow(clippy::unwrap_used, clippy::print_stdout)]
 
 mod faults;

@@ -23,7 +23,7 @@ fn one_member() -> Fixture {
 
 conformance!(one_member, one_member);
 
-/// What is compared may be many ranges.
+/// A commit may compare many ranges.
 fn large() -> Fixture {
     on(Etcd::shared(), "?max_txn_ops=100000")
 }

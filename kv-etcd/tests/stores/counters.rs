@@ -1,4 +1,4 @@
-//! What a store on etcd counts, and what it tells to `tracing`.
+//! The counters of a store on etcd, and its events for `tracing`.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! The limits of servers as they come, and of what a commit compares.
+//! The limits of servers as they come, and of the comparisons of a commit.
 
 use permazen_kv::{
     Direction, KeySpan, KvDatabase, KvDatabaseExt, KvError, KvRead, KvWrite, TxOptions,
@@ -134,7 +134,7 @@ fn no_commit_makes_the_cluster_compare_for_long() {
     let (text, error) = (error.to_string(), too_large(&error));
     assert!(text.contains("at most 100"), "{text}");
     assert_eq!(error.flag, "EtcdBuilder::most_checked");
-    // What was not read but lies between counts as well.
+    // Keys that were not read but lie between count as well.
     let mut tx = store.begin(&TxOptions::writing()).unwrap();
     every_second(&*tx);
     tx.put(b"done", b"").unwrap();
@@ -184,7 +184,7 @@ fn number(answer: &str, name: &str) -> String {
     rest.chars().take_while(char::is_ascii_digit).collect()
 }
 
-/// As the guide says it: what is removed leaves something until it is swept.
+/// As the guide says it: a removed key leaves a tombstone until it is swept.
 #[test]
 fn a_cluster_that_objects_have_filled_is_emptied_with_more_room() {
     let small = ["--quota-backend-bytes=4194304"];

@@ -1,4 +1,4 @@
-//! What a store on etcd does: as any other store, and what is its own.
+//! The behaviour of a store on etcd: that of any other store, and its own.
 #![allow(clippy::expect_used, clippy::unwrap_used)]
 
 #[path = "../support/mod.rs"]

@@ -1,4 +1,5 @@
-//! A key that is removed is absent after the commit, whatever others have done meanwhile.
+//! A key that is removed is absent after the commit, also if other transactions have changed it
+//! meanwhile.
 
 use permazen_kv::{KvDatabase, KvDatabaseExt, KvRead, KvWrite, TxOptions};
 use permazen_kv_etcd::EtcdStore;

@@ -52,7 +52,7 @@ fn nothing_is_asked_twice() {
     assert_eq!(proxy.take_requests(), 1, "a snapshot");
 }
 
-/// What was asked for ahead has come, however long ago, and is not asked for again.
+/// Pages that were requested ahead and have come, however long ago, are not requested again.
 #[test]
 fn a_slow_reader_asks_no_more_often() {
     let Some(cluster) = Etcd::shared() else { return };

@@ -1,4 +1,4 @@
-//! What removed keys leave behind, and what is swept away.
+//! The tombstones of removed keys, and which of them a sweep removes.
 
 use permazen_kv::{
     Direction, KeySpan, KvDatabase, KvDatabaseExt, KvRead, KvTransaction, KvWrite, TxOptions,

@@ -49,7 +49,7 @@ fn other_programs_tell_what_they_commit() {
     assert!(range.wait_timeout(SOON).unwrap() && !rest.is_changed().unwrap());
     other.write(|tx| tx.remove_span(KeySpan::new(b"x", None))).unwrap();
     assert!(rest.wait_timeout(SOON).unwrap());
-    // What is swept was told before.
+    // Watches got the removal before the sweep.
     let swept = watch(&store, b"m");
     assert!((0..3).map(|_| other.sweep().unwrap()).sum::<u64>() > 0);
     catch_up(&store, &other);

@@ -7,7 +7,7 @@ use std::sync::{Arc, Condvar, Mutex};
 use std::thread;
 use std::time::Duration;
 
-/// What becomes of a request.
+/// The fault of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Fault {
     /// It does not arrive, and the connection is cut.
@@ -29,7 +29,7 @@ struct Plan {
     then: Option<Fault>,
     /// Whether the fault has come, and is not over.
     is_on: bool,
-    /// Whether what is carried out in spite of it was carried out.
+    /// Whether the action that goes with the fault was carried out.
     has_acted: bool,
     requests: Vec<String>,
     /// How much later each answer comes.
@@ -105,7 +105,7 @@ impl Proxy {
         drop(self.shared.changed.wait_while(plan, |plan| !plan.has_acted).unwrap());
     }
 
-    /// Ends the fault, and waits for what is late. Returns whether the fault has come.
+    /// Ends the fault, and waits for late requests. Returns whether the fault has come.
     pub(crate) fn end_fault(&self) -> bool {
         let mut plan = self.shared.plan.lock().unwrap();
         let has_come = plan.fault.take().is_none();

@@ -118,8 +118,8 @@ impl ByHand {
         self.range(id, &max)
     }
 
-    /// Begins, and reads what is recorded of the schemas. A program must do so if other programs
-    /// may upgrade the schemas.
+    /// Begins, and reads the recorded schemas. A program must do so if other programs may upgrade
+    /// the schemas.
     fn begin(&mut self, reads_only: bool) -> Done<()> {
         self.connection.add(if reads_only { BEGIN_READING } else { BEGIN }, &[])?;
         self.range(META.0, META.1)?;

@@ -1,5 +1,5 @@
-//! The time that processors spend on a transaction, here and on the server. It does not depend on
-//! what else the machine does, as the time that passes does.
+//! The time that processors spend on a transaction, here and on the server. Unlike the time on the
+//! clock, it does not depend on the other work of the machine.
 
 use std::cell::Cell;
 

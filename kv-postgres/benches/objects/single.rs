@@ -13,7 +13,7 @@ use crate::{Person, filled, id, median, open, person, timed};
 const PEOPLE: u32 = 20_000;
 const HALF: usize = PEOPLE as usize / 2;
 
-/// What is compared.
+/// The work that is compared.
 struct World<'w> {
     proxy: &'w Proxy,
     people: &'w [Ref<Person>],

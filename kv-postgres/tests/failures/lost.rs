@@ -1,4 +1,4 @@
-//! What is said of a commit is true, whatever is lost on the way to the server.
+//! The store reports the true outcome of a commit, whatever is lost on the way to the server.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -28,8 +28,9 @@ impl World {
         Some(World { proxy, through, direct })
     }
 
-    /// Commits this key while these faults come. What is there afterwards is what was there before,
-    /// and the key if the commit is said to have taken place. Returns whether all faults have come.
+    /// Commits this key while these faults come. Afterwards, the store has the keys from before,
+    /// and this key if the commit was reported to have taken place. Returns whether all faults have
+    /// come.
     fn commit(
         &self,
         key: String,
@@ -107,8 +108,8 @@ fn a_lost_connection_has_a_true_outcome() {
     assert!(committed > 5 && retried > 20, "{committed} committed, {retried} not");
 }
 
-/// The commit is lost, or its answer, and so is what comes after it: the question what became of
-/// it, or its answer.
+/// The commit is lost, or its answer, and so is the message after it: the question for its outcome,
+/// or the answer to that.
 #[test]
 fn a_lost_question_does_not_change_the_outcome() {
     let Some(server) = Postgres::shared() else { return };
@@ -193,12 +194,12 @@ fn without_a_server_the_outcome_is_unknown_and_the_wait_is_bounded() {
     let error = tx.get(b"key").map(drop).unwrap_err();
     assert!(error.is_retryable(), "{error}");
     server.run();
-    // What was unknown did not take place, for nothing was sent.
+    // The commit of unknown outcome did not take place, because nothing was sent.
     assert!(store.read(|tx| Ok(tx.get(b"key")?.is_none())).unwrap());
     store.write(|tx| tx.put(b"key", b"")).unwrap();
 }
 
-/// A standby answers, and cannot say what became of a commit. The server before it comes back.
+/// A standby answers, and cannot tell the outcome of a commit. The server before it comes back.
 #[test]
 fn a_standby_is_not_asked_for_ever() {
     let Some(mut server) = Postgres::start(&[]) else { return };

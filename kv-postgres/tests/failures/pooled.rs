@@ -19,7 +19,7 @@ fn transactions(url: &str) -> String {
     format!("{url}&pooling=transaction")
 }
 
-/// What was prepared for one table must never be used for another one.
+/// A statement that was prepared for one table must never be used for another one.
 #[test]
 fn a_store_never_uses_what_another_one_has_prepared() {
     let Some(server) = Postgres::shared().filter(|server| server.port() > 0) else { return };
@@ -38,7 +38,7 @@ fn a_store_never_uses_what_another_one_has_prepared() {
         assert!(error.to_string().contains("pooling=transaction"), "{error}");
         assert!(!error.is_retryable(), "{error}");
     }
-    // The connections have been told to forget what they had prepared, so each prepares its own.
+    // The connections have forgotten their prepared statements, so each store prepares its own.
     for (store, value) in stores.iter().zip([3, 4]) {
         store.write(|tx| tx.put(b"key", &[value])).unwrap();
     }

@@ -57,8 +57,8 @@ fn kind(error: &KvError) -> &'static str {
 
 /// Each state: what it becomes, and a word of what to do.
 const STATES: [(&str, &str, &str); 33] = [
-    // Errors of the connection, or of a connection behind a proxy: the store asks what became of
-    // the commit.
+    // Errors of the connection, or of the connection between a proxy and the server: the store asks
+    // for the outcome of the commit.
     ("08000", "retry", "the commit did not take place"),
     ("08001", "retry", "the commit did not take place"),
     ("08003", "retry", "the commit did not take place"),
@@ -89,14 +89,14 @@ const STATES: [(&str, &str, &str); 33] = [
     ("54000", "store", "larger than the server takes"),
     ("55P03", "retry", "lock_timeout"),
     ("57014", "time-out", "statement_timeout"),
-    // The server is going: the store asks what became of the commit.
+    // The server shuts down: the store asks for the outcome of the commit.
     ("57P01", "retry", "the commit did not take place"),
     ("57P02", "retry", "the commit did not take place"),
     ("57P03", "retry", "the commit did not take place"),
     ("57P05", "retry", "the commit did not take place"),
 ];
 
-/// What a state becomes when a commit is refused with it.
+/// Commits that are refused with each state: the error that it becomes.
 fn each_state(is_late: bool) {
     let Some(server) = Postgres::shared().filter(|server| server.port() > 0) else { return };
     let store = refusing(server, is_late);
@@ -129,7 +129,7 @@ fn the_end_of_a_commit_is_refused() {
     each_state(true);
 }
 
-/// 40P01: each of two transactions waits for what the other one has locked.
+/// 40P01: each of two transactions waits for a lock of the other one.
 #[test]
 fn two_transactions_that_wait_for_each_other() {
     let Some(server) = Postgres::shared().filter(|server| server.port() > 0) else { return };
@@ -270,7 +270,7 @@ fn what_is_below_a_new_key_must_be_new_too() {
     store.write(|tx| tx.put(b"cfield", b"left over")).unwrap();
     let error = create(b"c").unwrap_err();
     assert!(error.is_retryable() && error.to_string().contains("23505"), "{error}");
-    // What was removed and put again is not taken for new.
+    // A key that was removed and put again does not count as new.
     store
         .write(|tx| {
             tx.remove_span(permazen_kv::KeySpan::new(b"c", Some(b"d")))?;

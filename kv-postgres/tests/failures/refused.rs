@@ -1,4 +1,4 @@
-//! What a real server refuses: which error it becomes, whether the transaction may run again, and
+//! Refusals of a real server: which error they become, whether the transaction may run again, and
 //! what to do.
 
 use std::sync::Barrier;
@@ -94,7 +94,7 @@ fn a_table_that_the_user_may_not_use() {
 #[test]
 fn a_user_that_may_only_read_cannot_create_the_tables() {
     let Some(world) = World::new(&["SET default_transaction_read_only = on"]) else { return };
-    // Transactions that write say so, whatever the default is.
+    // Transactions that write say so, also if the default is another one.
     world.open().write(|tx| tx.put(b"key", b"")).unwrap();
     let error = PostgresStore::open(&format!("{}_none", world.url)).unwrap_err();
     assert!(error.is_retryable(), "{error}");

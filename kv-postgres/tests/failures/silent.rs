@@ -12,7 +12,7 @@ use permazen_kv::{KvDatabase, KvDatabaseExt, KvRead, TxOptions};
 use permazen_kv_postgres::PostgresStore;
 use permazen_test_servers::{Fault, Postgres, Proxy, Way};
 
-/// Much longer than what a test takes, and what the store would wait.
+/// Much longer than a test takes, and than the store would wait.
 const LONG: Duration = Duration::from_secs(120);
 /// Long enough for a busy machine.
 const SOON: Duration = Duration::from_secs(60);
@@ -135,7 +135,7 @@ impl HalfFrozen {
     }
 }
 
-/// Passes on what comes, until something stalls it: then what comes is taken, and goes nowhere.
+/// Passes bytes on until `stalls` says to stop. From then on, it takes the bytes and drops them.
 fn pass_on((mut from, mut to): (TcpStream, TcpStream), stalls: &dyn Fn(&[u8]) -> bool) {
     let (mut bytes, mut is_stalled) = ([0; 65_536], false);
     while let Ok(len @ 1..) = from.read(&mut bytes) {
@@ -187,7 +187,7 @@ struct Song {
     title: String,
 }
 
-/// What a health check does: it begins by hand, and reads one pair.
+/// The steps of a health check: it begins by hand, and reads one pair.
 #[test]
 fn a_health_check_ends_in_time_and_a_server_that_comes_back_is_well() {
     let Some(server) = server() else { return };

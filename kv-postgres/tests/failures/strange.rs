@@ -102,8 +102,8 @@ fn a_server_that_talks_without_end_is_given_up() {
     }
 }
 
-/// A server that has a number for each statement, and once it is told to nothing in its place. It
-/// ends after a hundred of these. Returns its port and how many it has sent.
+/// A server that answers each statement with a number, and with nothing in its place once `is_told`
+/// is set. It ends after a hundred of these. Returns its port and how many it has sent.
 fn without_values(is_told: &Arc<AtomicBool>) -> (u16, Arc<AtomicUsize>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();

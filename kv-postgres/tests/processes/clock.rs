@@ -11,7 +11,7 @@ use rand::rngs::StdRng;
 
 use crate::open;
 
-/// The work of the process: a transfer whenever it is told the name of one.
+/// The work of the process: a transfer for each name that it reads from standard input.
 pub(crate) fn work(url: &str) {
     let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap();
     say(&format!("clock {}", now.as_secs()));

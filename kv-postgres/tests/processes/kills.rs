@@ -8,7 +8,7 @@ use permazen_test_servers::{End, Postgres};
 
 use crate::open;
 
-/// A server as users have it: what is committed is on the disk.
+/// A server as users have it: commits are on the disk.
 const SETTINGS: &[&str] = &["max_pred_locks_per_transaction=1024"];
 
 /// Records are compared with the database after this many rounds, and at the end.

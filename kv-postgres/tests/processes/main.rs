@@ -1,5 +1,5 @@
-//! Programs as processes of their own on one server: servers and programs are killed, and what was
-//! said of each commit is compared with what is there.
+//! Programs as processes of their own on one server: servers and programs are killed, and the
+//! reported outcome of each commit is compared with the data.
 #![allow(clippy::unwrap_used, clippy::panic, clippy::print_stdout)]
 
 mod clock;

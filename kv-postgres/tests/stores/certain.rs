@@ -80,9 +80,9 @@ fn it_waits_no_longer_than_asked_and_the_connections_stay() {
         assert!(error.to_string().contains("TxOptions::wait"), "{error}");
     }
     store.read(|tx| tx.get(b"x").map(drop)).unwrap();
-    // There is one new connection, beside that of the writer, for the server itself has ended what
-    // waited: it asks for the time once, each attempt is a question and its end, and so is the last
-    // one.
+    // There is one new connection, beside that of the writer, because the server itself has ended
+    // the statements that waited: it asks for the time once, each attempt is a question and its
+    // end, and so is the last one.
     assert_eq!(proxy.take_requests(), 7);
     drop(writer);
 }
@@ -108,7 +108,7 @@ fn it_costs_a_round_trip_less() {
         assert_eq!(proxy.take_requests(), 0);
         tx.get(b"x").unwrap();
         assert_eq!(proxy.take_requests(), 1);
-        // What is sent from now on never arrives.
+        // Messages that are sent from now on never arrive.
         proxy.fail(Way::There, 0, Fault::Stall);
         assert_eq!(tx.commit().is_ok(), is_certain);
         proxy.end_fault();
@@ -133,7 +133,7 @@ fn a_check_and_a_copy_read_one_state_that_counts_at_once() {
     assert!(!findings.is_empty());
     // A snapshot is the same state, which can be used when the transaction has ended.
     let shared = tx.snapshot().unwrap();
-    // What is written in it is discarded.
+    // Its writes are discarded.
     tx.put(&[0xb0], b"").unwrap();
     tx.commit().unwrap();
     assert_eq!(shared.scan(KeySpan::FULL, Direction::Forward).unwrap().count(), 2);
@@ -168,7 +168,7 @@ fn a_closure_that_wants_a_snapshot_runs_again_as_a_certain_one() {
     });
     assert!(snapshot.unwrap().is_some());
     assert_eq!(attempts, 2);
-    // One that does not run again gets an error that says what it is.
+    // A transaction that does not run again gets an error that says why.
     let tx = store.begin(&TxOptions::reading()).unwrap();
     tx.get(b"x").unwrap();
     assert!(matches!(tx.snapshot(), Err(KvError::Unsupported(_))));
@@ -194,7 +194,7 @@ struct Note {
     text: String,
 }
 
-/// 57014 also ends a wait for certainty, but later it means what it says.
+/// 57014 also ends a wait for certainty, but later it is a time-out.
 #[test]
 fn a_read_that_takes_too_long_after_the_wait_is_a_time_out() {
     let Some((server, _turn)) = own_server() else { return };

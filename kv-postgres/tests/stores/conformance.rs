@@ -28,7 +28,7 @@ fn watched() -> Fixture {
 
 conformance!(watched, watched);
 
-/// What CockroachDB and YugabyteDB are asked, asked of PostgreSQL.
+/// The statements for CockroachDB and YugabyteDB, sent to PostgreSQL.
 fn portable() -> Fixture {
     let Some(server) = Postgres::shared() else {
         return Fixture::new(permazen_kv::memory::MemoryStore::new());

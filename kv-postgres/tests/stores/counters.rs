@@ -1,4 +1,4 @@
-//! What a store on PostgreSQL counts, and what it tells to `tracing`.
+//! The counters of a store on PostgreSQL, and its events for `tracing`.
 
 use std::time::Duration;
 
@@ -42,7 +42,7 @@ fn requests_are_those_that_the_server_gets() {
     let tx = store.begin(&TxOptions::reading()).unwrap();
     tx.get(b"key").unwrap();
     tx.rollback();
-    // The next one waits for what is left of this one.
+    // The next transaction waits for the rest of this one.
     store.read(|tx| tx.get(b"key").map(drop)).unwrap();
     is_same("a rollback", 3);
     let now = store.counters();
@@ -78,7 +78,7 @@ fn the_pool_and_the_waits_for_it_are_shown() {
     assert_eq!(pool(), (2, 2, 2));
 }
 
-/// Two that read what the other one writes. The server refuses one of them.
+/// Two transactions that read each other's writes. The server refuses one of them.
 #[test]
 fn a_conflict_is_counted_once_and_told() {
     let Some(server) = Postgres::shared() else { return };
@@ -111,7 +111,7 @@ fn a_conflict_is_counted_once_and_told() {
     assert!(commits.iter().all(|told| told.field("store") == store.name()));
     let retries = heard.of("permazen::retry");
     assert!(retries.len() == 1 && retries[0].field("reason") == "conflict", "{retries:?}");
-    // Each request is told within its transaction.
+    // The event of each request is within the span of its transaction.
     let requests = heard.of("permazen::request");
     let kinds: Vec<_> = requests.iter().map(|told| told.field("kind")).collect();
     assert_eq!(kinds.iter().filter(|kind| **kind == "read").count(), 3, "{kinds:?}");

@@ -26,7 +26,7 @@ fn a_value_that_is_too_long_is_refused_when_it_is_put() {
             assert!(text.contains(part), "{part}: {text}");
         }
     }
-    // The transaction goes on without it.
+    // The transaction continues without it.
     tx.commit().unwrap();
     let read = |key: &[u8]| store.read(|tx| Ok(tx.get(key)?.map(|v| v.into_owned()))).unwrap();
     assert_eq!((read(b"other").as_deref(), read(b"key")), (Some(&b"there"[..]), None));

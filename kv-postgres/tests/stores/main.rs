@@ -1,5 +1,5 @@
-//! What a store on PostgreSQL does: as any other store, and what is its own. Also on servers that
-//! are similar, and beside Permazen for Java.
+//! The behaviour of a store on PostgreSQL: that of any other store, and its own. Also on servers
+//! that are similar, and beside Permazen for Java.
 #![allow(clippy::expect_used, clippy::panic, clippy::print_stderr, clippy::unwrap_used)]
 
 #[path = "../../../kv/tests/support/told.rs"]

@@ -7,7 +7,8 @@ use permazen_test_servers::Postgres;
 
 const ID: &[u8] = b"12345678";
 
-/// Commits what is written to a store that has an index entry of an object that does not exist.
+/// Commits the writes of `write` to a store that has an index entry of an object that does not
+/// exist.
 fn commit(write: impl FnOnce(&mut dyn KvWrite) -> Result<()>) -> Option<(Result<()>, Vec<u8>)> {
     let store = PostgresStore::open(&Postgres::shared()?.new_table()).unwrap();
     let entry = [b"index", ID].concat();
@@ -48,8 +49,8 @@ fn what_ends_with_another_key_may_be_there() {
     }
 }
 
-/// Neither what the transaction has removed before nor what is beside new keys of several lengths
-/// is taken for new.
+/// Neither keys that the transaction has removed before nor keys beside new keys of several lengths
+/// count as new.
 #[test]
 fn what_was_removed_may_be_there() {
     for (is_removed, other) in [(true, None), (false, Some(b"longer than that"))] {

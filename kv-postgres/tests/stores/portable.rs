@@ -1,5 +1,5 @@
-//! Servers that are similar to PostgreSQL: they are known by what they announce, and asked only for
-//! what they have.
+//! Servers that are similar to PostgreSQL: they are recognized by the name that they announce, and
+//! get only statements that they support.
 
 use std::time::Duration;
 
@@ -68,7 +68,7 @@ fn keys_must_lie_in_their_order() {
     PostgresStore::open(&direct).unwrap();
 }
 
-/// The question what became of a commit has other words.
+/// The question for the outcome of a commit is another statement.
 #[test]
 fn a_lost_connection_has_a_true_outcome() {
     let Some((_, proxy, url, direct)) = announcing(COCKROACH.0, COCKROACH.1) else { return };

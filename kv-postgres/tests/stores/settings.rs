@@ -1,4 +1,4 @@
-//! A store says which settings of its server disturb it, and does what its own settings say.
+//! A store says which settings of its server disturb it, and follows its own settings.
 
 use std::time::{Duration, Instant};
 

@@ -16,7 +16,7 @@ pub(crate) fn header(title: &str, ours: &str, other: &str) {
 /// Lets both sides take turns, and prints their medians for each item. Each side returns the time
 /// it took.
 ///
-/// `aim` is what the ratio should not exceed.
+/// `aim` is the limit of the ratio.
 pub(crate) fn row(
     name: &str,
     items: u64,
@@ -41,7 +41,7 @@ pub(crate) fn row(
     println!("{name:40} {ours:>9.1} ns {other:>9.1} ns {:>8.3} {aim:>8}", ours / other);
 }
 
-/// Times `body`, but not what comes before and after.
+/// Times `body`, but not the code before and after it.
 pub(crate) fn timed(body: impl FnOnce()) -> Duration {
     let start = Instant::now();
     body();

@@ -1,9 +1,9 @@
-//! What a store can do, and how much it holds.
+//! The abilities of a store, and how much it holds.
 
-/// What a store offers. If a program calls a method that the store does not offer, the method
-/// returns an error, or `None` if its documentation says so. Seven fields only describe how the
-/// store behaves: `serializable`, `concurrent_writers`, `coarse_conflicts`, `reorders_commits`,
-/// `conflict_free_counters`, `lazy_begin` and `small_transactions`.
+/// The operations that a store offers. If a program calls a method that the store does not offer,
+/// the method returns an error, or `None` if its documentation says so. Seven fields only describe
+/// how the store behaves: `serializable`, `concurrent_writers`, `coarse_conflicts`,
+/// `reorders_commits`, `conflict_free_counters`, `lazy_begin` and `small_transactions`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Capabilities {
@@ -35,15 +35,15 @@ pub struct Capabilities {
     /// Reads can be exempt from the detection of conflicts; see
     /// [`KvTransaction::untracked`](crate::KvTransaction::untracked).
     pub untracked_reads: bool,
-    /// Transactions that write say what they have written so far; see
+    /// Transactions that write show their writes so far; see
     /// [`KvTransaction::pending`](crate::KvTransaction::pending). Without this, read-only
-    /// transactions may still say it, as on LMDB and SQLite.
+    /// transactions may still show them, as on LMDB and SQLite.
     pub pending_writes: bool,
     /// The first read of a transaction fixes the state that it sees, not its beginning: it sees
-    /// what others commit before that.
+    /// commits of others before that.
     pub lazy_begin: bool,
-    /// A transaction can write only some hundred keys unless the server is told otherwise. Many
-    /// changes must be committed in many transactions.
+    /// A transaction can write only some hundred keys unless the server is started with higher
+    /// limits. Many changes must be committed in many transactions.
     pub small_transactions: bool,
     /// Committed data survives the process.
     pub persistent: bool,

@@ -1,12 +1,12 @@
-//! What a store has counted since it was opened.
+//! The counters of a store since it was opened.
 
 use std::time::Duration;
 
-/// What a store has counted since this process opened it; see
-/// [`KvDatabase::counters`](crate::KvDatabase::counters). What a store does not have, or does not
-/// count, is `None`.
+/// The counters of a store since this process opened it; see
+/// [`KvDatabase::counters`](crate::KvDatabase::counters). A figure that a store does not have, or
+/// does not count, is `None`.
 ///
-/// All but the connections only grow, so that the difference of two readings is what was done in
+/// All but the connections only grow, so that the difference of two readings is the work in
 /// between. They are read one after the other while transactions may be running, so they need not
 /// be of one moment.
 ///
@@ -30,8 +30,8 @@ pub struct Counters {
     /// Transactions that have written something and were committed. Each transaction of a group
     /// counts.
     pub commits: Option<u64>,
-    /// Transactions that failed because another one has changed what they have read, when they
-    /// read, wrote or committed.
+    /// Transactions that failed because another one has changed values that they have read, when
+    /// they read, wrote or committed.
     pub conflicts: Option<u64>,
     /// Transactions that were begun because the same work had failed before: transactions with
     /// [`TxOptions::failed`](crate::TxOptions::failed), such as the second and later attempts of
@@ -47,8 +47,8 @@ pub struct Counters {
     pub waits_in_vain: Option<u64>,
     /// How long all of these waits took together.
     pub waited: Option<Duration>,
-    /// Requests to servers, each of which costs a round trip. What it takes to connect and to log
-    /// in does not count.
+    /// Requests to servers, each of which costs a round trip. Connecting and logging in do not
+    /// count.
     pub requests: Option<u64>,
     /// How often another server than before has answered, because the one before did not.
     pub failovers: Option<u64>,

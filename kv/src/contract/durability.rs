@@ -4,7 +4,7 @@
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum Durability {
-    /// On the disk: what was committed survives a crash of the system.
+    /// On the disk: committed data survives a crash of the system.
     #[default]
     Full,
     /// A crash of the system may undo the last commits. It never undoes a part of a commit, nor a

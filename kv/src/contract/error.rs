@@ -9,7 +9,7 @@ use crate::{Hex, KeySpan};
 /// Result of a key/value operation.
 pub type Result<T> = std::result::Result<T, KvError>;
 
-/// What can go wrong below the object layer.
+/// An error below the object layer.
 ///
 /// Three questions decide what to do about an error. May the transaction be run again
 /// ([`is_retryable`](KvError::is_retryable))? Has it ended ([`is_stale`](KvError::is_stale))? Was
@@ -52,7 +52,7 @@ pub enum KvError {
         /// The store.
         store: Box<str>,
     },
-    /// Another transaction has changed what this one has read. Run this one again.
+    /// Another transaction has changed values that this one has read. Run this one again.
     #[error("transaction must be retried: {0}")]
     Conflict(Box<Conflict>),
     /// The commit failed, and it is not known whether it took effect.
@@ -73,7 +73,7 @@ pub enum KvError {
     /// The operation is not possible at this time; nothing was changed.
     #[error("illegal state: {0}")]
     IllegalState(String),
-    /// The caller has asked a long operation to stop. What it has changed must be rolled back.
+    /// The caller has asked a long operation to stop. Its changes must be rolled back.
     #[error("{0} was stopped")]
     Stopped(&'static str),
     /// The backend does not offer this operation.
@@ -103,7 +103,7 @@ pub enum KvError {
     },
     /// There is no room for the change: the disk, a file-size limit or the store's map is full.
     /// (LMDB cannot always tell a full disk from a failing one.) The transaction was rolled back.
-    /// What was committed before is intact.
+    /// Earlier commits are intact.
     #[error("{}: store is full: {reason}", path.display())]
     Full {
         /// The store.
@@ -119,12 +119,12 @@ pub enum KvError {
         /// Why, and what to do about it.
         reason: Box<str>,
     },
-    /// There is no store on the server, and none may be created.
+    /// There is no store on the server, and the options do not allow creating one.
     #[error("{}: {reason}", path.display())]
     NoStore {
-        /// What the store would be called.
+        /// The name that the store would have.
         path: Box<Path>,
-        /// What is missing.
+        /// The missing part.
         reason: Box<str>,
     },
     /// The store cannot be opened as long as another program, which cannot share it, has it open.
@@ -132,7 +132,7 @@ pub enum KvError {
     InUse {
         /// The store.
         path: Box<Path>,
-        /// By what, and what to do about it.
+        /// Which program has it open, and what to do about it.
         reason: Box<str>,
     },
     /// This process was forked from the one that has opened the store. Nothing was changed.
@@ -144,7 +144,7 @@ pub enum KvError {
         /// The store.
         store: Box<str>,
     },
-    /// What is stored breaks the rules of the store's format.
+    /// The stored bytes break the rules of the store's format.
     #[error(
         "{}: store is damaged: {reason}; restore it from a backup; jsck says what else is wrong with it",
         path.display()
@@ -152,13 +152,13 @@ pub enum KvError {
     Damaged {
         /// The store.
         path: Box<Path>,
-        /// What was found.
+        /// The damage that was found.
         reason: Box<str>,
     },
     /// A failure of the store itself.
     #[error("{context}: {}", WithCauses(&**source))]
     Store {
-        /// What was attempted, and where.
+        /// The attempted action, and the place.
         context: Box<str>,
         /// The backend's own error.
         r#source: Box<dyn std::error::Error + Send + Sync>,
@@ -166,7 +166,7 @@ pub enum KvError {
     /// An error of a layer that is itself a store and has errors of its own, such as a ledger.
     #[error("{}", WithCauses(&**source))]
     Other {
-        /// What to do about it.
+        /// Its family, which decides what to do about it.
         family: ErrorFamily,
         /// The layer's own error.
         r#source: Box<dyn std::error::Error + Send + Sync>,
@@ -183,7 +183,7 @@ pub enum ErrorFamily {
     Stale,
     /// The caller made a mistake; nothing was changed, and the transaction is still usable.
     Caller,
-    /// What is stored breaks the rules of its format.
+    /// The stored bytes break the rules of their format.
     Damage,
     /// Anything else.
     Failure,
@@ -222,12 +222,12 @@ impl KvError {
         ) || self.is_of(ErrorFamily::Caller)
     }
 
-    /// Whether what is stored breaks the rules of its format.
+    /// Whether the stored bytes break the rules of their format.
     pub fn is_damage(&self) -> bool {
         matches!(self, KvError::Damaged { .. }) || self.is_of(ErrorFamily::Damage)
     }
 
-    /// The kind of the error in a word, which reveals nothing of what is stored.
+    /// The kind of the error in a word, which reveals no stored data.
     pub(crate) fn kind(&self) -> &'static str {
         match self {
             KvError::Retry(_) => "retry",
@@ -301,7 +301,7 @@ impl From<Conflict> for KvError {
     }
 }
 
-/// How another transaction changed what this one has read.
+/// How another transaction changed values that this one has read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Conflict {
@@ -316,11 +316,12 @@ pub enum Conflict {
         /// The first key after it, if it has an end.
         max: Option<bytes::Bytes>,
     },
-    /// What a store reports that finds conflicts itself and does not name the key, such as a store
+    /// The report of a store that finds conflicts itself and does not name the key, such as a store
     /// on a server.
     Reported(Box<str>),
-    /// Another transaction changed what this one has read, and ran within this one: on the same
-    /// thread, while all other threads had to wait. Running this one again has the same result.
+    /// Another transaction changed values that this one has read, and ran within this one: on the
+    /// same thread, while all other threads had to wait. Running this one again has the same
+    /// result.
     Within(Box<Conflict>),
 }
 

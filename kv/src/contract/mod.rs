@@ -1,13 +1,13 @@
-//! What a store is, for programs that use one and for authors of new ones. Users find all public
-//! items at the root of the crate. The rest of the crate may also use `pass_on!`, which makes
-//! methods that pass their arguments on; `WatchTracker`, which the memory store and the optimistic
-//! engine notify of their commits (LMDB and SQLite have no watches); and two constants about
-//! waiting.
+//! The traits and types of a store, for programs that use one and for authors of new ones. Users
+//! find all public items at the root of the crate. The rest of the crate may also use `pass_on!`,
+//! which makes methods that pass their arguments on; `WatchTracker`, which the memory store and the
+//! optimistic engine notify of their commits (LMDB and SQLite have no watches); and two constants
+//! about waiting.
 //!
-//! `store.rs` has the traits, `options.rs` the options of transactions, `capabilities.rs` what a
-//! store says of itself, `counters.rs` what it has counted, `warning.rs` what it advises about its
-//! server, `space.rs` what pairs take in its file, `error.rs` the errors, `retry.rs` runs
-//! transactions until they succeed, `watch.rs` waits for changes.
+//! `store.rs` has the traits, `options.rs` the options of transactions, `capabilities.rs` the
+//! abilities of a store, `counters.rs` its counters, `warning.rs` its advice about its server,
+//! `space.rs` the space of pairs in its file, `error.rs` the errors, `retry.rs` runs transactions
+//! until they succeed, `watch.rs` waits for changes.
 
 mod capabilities;
 mod counters;

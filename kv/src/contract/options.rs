@@ -20,8 +20,8 @@ use std::time::Duration;
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub struct TxOptions {
-    /// Begins a transaction that sees one state and does not take the right to write. It sees what
-    /// is written in it; `commit` discards that.
+    /// Begins a transaction that sees one state and does not take the right to write. It sees its
+    /// own writes; `commit` discards them.
     pub read_only: bool,
     /// How long to wait for the right to write, where only one transaction can have it. Zero tries
     /// once; but if another process has the right, LMDB waits for up to 100 ms. `None` is 30
@@ -39,13 +39,13 @@ pub struct TxOptions {
     /// underlying store, so that other processes and direct writers wait too. On SQLite with
     /// `late_lock`, it takes the right to write when it begins.
     pub failed: u32,
-    /// What a read-only transaction reads can be relied on at once, and its `commit` cannot fail
-    /// because of what others do. In most stores this is always so. A store that may find a
-    /// conflict of a transaction that only reads, such as PostgreSQL, delays the first read until
-    /// there can be none, for at most [`wait`](TxOptions::wait): until the transactions that write
-    /// at that moment have ended. Good for long reads, such as checks and copies of the whole
-    /// database. A store that cannot wait for that ignores it, and so does a transaction that
-    /// writes.
+    /// The values that a read-only transaction reads can be relied on at once, and its `commit`
+    /// cannot fail because of other transactions. In most stores this is always so. A store that
+    /// may find a conflict of a transaction that only reads, such as PostgreSQL, delays the first
+    /// read until no conflict is possible, for at most [`wait`](TxOptions::wait): until the
+    /// transactions that write at that moment have ended. Good for long reads, such as checks and
+    /// copies of the whole database. A store that cannot wait for that ignores it, and so does a
+    /// transaction that writes.
     pub certain: bool,
     /// The transaction ends on the thread that begins it. In between, other threads may use it. On
     /// LMDB, a transaction that writes then begins and ends several times faster, because no other
@@ -107,7 +107,7 @@ impl TxOptions {
         self
     }
 
-    /// What is read can be relied on at once, see [`certain`](TxOptions::certain).
+    /// The values read can be relied on at once, see [`certain`](TxOptions::certain).
     ///
     /// ```
     /// use permazen_kv::{KvDatabase, KvRead, TxOptions, memory::MemoryStore};

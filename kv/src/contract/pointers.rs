@@ -1,4 +1,4 @@
-//! The traits of a store for pointers: a pointer can do what the store can do.
+//! The traits of a store for pointers: a pointer has all methods of the store.
 
 use std::sync::Arc;
 

@@ -50,7 +50,7 @@ impl Retry {
     /// `attempt`, another transaction waited in vain for the right to write, or any transaction
     /// waited in vain for a connection to a server, `attempt` is not run again either, because that
     /// transaction has used up its time to wait. An error of a transaction that was to be committed
-    /// in a group ([`TxOptions::in_group`]) does not count if what the group wrote before it was
+    /// in a group ([`TxOptions::in_group`]) does not count if the earlier writes of the group were
     /// not committed: `attempt` is run again.
     ///
     /// `begin` gets the number of times that `attempt` has failed. It passes this number on to the

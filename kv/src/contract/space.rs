@@ -1,9 +1,10 @@
-//! What the pairs of a range of keys take in the file of a store.
+//! The space that the pairs of a range of keys take in the file of a store.
 
 #[cfg(feature = "lmdb")]
 use crate::{KeySpan, KvError, Result};
 
-/// What pairs take in the file of a store, see [`KvDatabase::space`](crate::KvDatabase::space).
+/// The space that pairs take in the file of a store, see
+/// [`KvDatabase::space`](crate::KvDatabase::space).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Space {
@@ -11,7 +12,8 @@ pub struct Space {
     pub pairs: u64,
     /// The bytes of their keys and values.
     pub pair_bytes: u64,
-    /// The bytes of these pages that are in use: keys, values, and what the store adds to them.
+    /// The bytes of these pages that are in use: keys, values, and the bytes that the store adds to
+    /// them.
     pub filled_bytes: u64,
     /// The bytes of the pages that hold the pairs. A page that holds other pairs too counts in
     /// part: by the share that these pairs have of the bytes in use in it. Pages of the store that

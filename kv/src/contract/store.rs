@@ -1,4 +1,4 @@
-//! The contract: what a sorted transactional byte map offers.
+//! The contract: the methods of a sorted transactional byte map.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -27,10 +27,11 @@ const _: () = assert!(size_of::<Result<Pair<'_>>>() == size_of::<Pair<'_>>());
 /// A consistent read-only view, which outlives the transaction it came from.
 pub type SharedRead = Arc<dyn KvRead + Send + Sync>;
 
-/// What [`KvRead::visit`] calls with the key and the value of each pair; `Break` ends the visit.
+/// A function that [`KvRead::visit`] calls with the key and the value of each pair; `Break` ends
+/// the visit.
 pub type Visitor<'v> = dyn FnMut(&[u8], &[u8]) -> ControlFlow<()> + 'v;
 
-/// What becomes of a pair that [`KvWrite::remove_where`] shows.
+/// Decides whether [`KvWrite::remove_where`] removes a pair.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verdict {
     /// It is removed.
@@ -56,8 +57,8 @@ pub enum Direction {
 /// values may be empty.
 ///
 /// Costs are counted in descents and steps. A *descent* finds the place of a key. In a store that
-/// is a tree, it leads from the root to a leaf. A *step* moves from one pair to the next one. What
-/// the guide calls a get, a seek, a put or a delete costs one descent.
+/// is a tree, it leads from the root to a leaf. A *step* moves from one pair to the next one. Each
+/// get, seek, put or delete of the guide costs one descent.
 ///
 /// Every method that reads pairs can return these errors: [`KvError::Stale`] if the transaction has
 /// failed before, [`KvError::Timeout`] if its time is over, a retryable error if the store finds a
@@ -205,9 +206,9 @@ pub trait KvRead {
         difference_by_scan(self, now, reads)
     }
 
-    /// Says what will be read soon, and returns whether that makes a difference. A store for which
-    /// each question is a round trip then asks for all of it at once, with its next question; see
-    /// [`remote`](crate::remote). Others do nothing. Changes no answer.
+    /// Names the spans that will be read soon, and returns whether that makes a difference. A store
+    /// for which each question is a round trip then asks for all of it at once, with its next
+    /// question; see [`remote`](crate::remote). Others do nothing. Changes no answer.
     ///
     /// ```
     /// use permazen_kv::{KeySpan, KvDatabase, KvRead, TxOptions, memory::MemoryStore};
@@ -274,7 +275,7 @@ pub trait KvRead {
 /// # Ok::<(), permazen_kv::KvError>(())
 /// ```
 pub trait KvWrite: KvRead {
-    /// What [`get_near`](KvRead::get_near) returns, for a caller that will probably put pairs near
+    /// The same as [`get_near`](KvRead::get_near), for a caller that will probably put pairs near
     /// these keys. LMDB stays where it has found them, so a put on the same page needs no descent.
     /// Otherwise it does and costs the same.
     ///
@@ -507,7 +508,7 @@ pub trait KvWrite: KvRead {
 /// A transaction. Dropping it rolls back.
 ///
 /// Transactions are strictly serializable unless the [`Capabilities`] of the store say otherwise.
-/// Do not rely on what you have read until `commit` has succeeded.
+/// Do not rely on values that you have read until `commit` has succeeded.
 ///
 /// ```
 /// use permazen_kv::{KvDatabase, KvRead, KvWrite, TxOptions, memory::MemoryStore};
@@ -547,11 +548,11 @@ pub trait KvTransaction: KvWrite {
         Err(KvError::Unsupported("a transaction time-out"))
     }
 
-    /// A consistent view of what this transaction sees now, with its own writes. Later changes do
-    /// not affect the view, and it outlives the transaction. Costs a reference count, and a copy of
-    /// the writes if the transaction keeps them in memory (read-only and optimistic ones). On LMDB,
-    /// the view takes a reader slot until it is dropped, and its reads from several threads take
-    /// turns.
+    /// A consistent view of the state that this transaction sees now, with its own writes. Later
+    /// changes do not affect the view, and it outlives the transaction. Costs a reference count,
+    /// and a copy of the writes if the transaction keeps them in memory (read-only and optimistic
+    /// ones). On LMDB, the view takes a reader slot until it is dropped, and its reads from several
+    /// threads take turns.
     ///
     /// # Errors
     /// [`KvError::Unsupported`] if the store cannot do it: transactions of LMDB and SQLite that
@@ -561,16 +562,16 @@ pub trait KvTransaction: KvWrite {
     }
 
     /// The number of the committed state that this transaction reads. If two transactions of one
-    /// store return the same number, they see the same pairs, apart from what each has written
-    /// itself. So several threads can read one state, each in its own transaction, and compare the
-    /// numbers to be sure of it. A commit that puts or removes a pair adds one to the number; a
-    /// commit that finds nothing to change does not. Transactions that are committed as a group
+    /// store return the same number, they see the same pairs, apart from their own writes. So
+    /// several threads can read one state, each in its own transaction, and compare the numbers to
+    /// be sure of it. A commit that puts or removes a pair adds one to the number; a commit that
+    /// finds nothing to change does not. Transactions that are committed as a group
     /// ([`TxOptions::in_group`]) add one together. Free.
     ///
     /// If other programs write to the same files, LMDB counts their commits in the same way. SQLite
     /// does not count: its numbers have a meaning only for the store object that returned them.
-    /// What others commit between two transactions of that object adds at least one, however many
-    /// commits these are.
+    /// Commits of other programs between two transactions of that object add at least one, however
+    /// many they are.
     ///
     /// `None` if the store cannot tell, and in a transaction that has joined the group of another
     /// one.
@@ -588,20 +589,20 @@ pub trait KvTransaction: KvWrite {
         Err(KvError::Unsupported("watching a key"))
     }
 
-    /// Reads what this transaction sees, without the risk of a conflict: if another transaction
-    /// changes what was read in this way, this one does not fail.
+    /// Reads the state that this transaction sees, without the risk of a conflict: if another
+    /// transaction changes values that were read in this way, this one does not fail.
     ///
-    /// Free. Its reads cost what reads of the transaction cost, without the tracking.
+    /// Free. Its reads cost as much as reads of the transaction, without the tracking.
     ///
     /// `None` if the store does not track reads, so that there is no difference.
     fn untracked(&self) -> Option<&dyn KvRead> {
         None
     }
 
-    /// What this transaction has written and not committed yet, and the content that it changes.
+    /// The writes of this transaction that are not committed yet, and the content that they change.
     /// For tools that show the changes before they are committed. Free. Reading the content costs
-    /// what a read of [`snapshot`](Self::snapshot) costs, and is not tracked, except by a server
-    /// that tracks what it is asked ([`Capabilities::lazy_begin`]).
+    /// as much as reading [`snapshot`](Self::snapshot), and is not tracked, except by a server that
+    /// tracks each request ([`Capabilities::lazy_begin`]).
     ///
     /// `None` if the store does not keep the writes apart from the content: transactions of LMDB,
     /// SQLite and the store in memory that write. Transactions of the optimistic engine do keep
@@ -626,8 +627,8 @@ pub trait KvTransaction: KvWrite {
     }
 
     /// Makes the changes visible to others, and durable as far as the options of the store promise
-    /// it. A read-only transaction discards what was written in it. Costs what the store needs to
-    /// keep the changes, and nothing if there are none.
+    /// it. A read-only transaction discards its writes. Costs the work that the store needs to keep
+    /// the changes, and nothing if there are no changes.
     ///
     /// # Errors
     /// [`KvError::Conflict`] if transactions are checked when they commit, [`KvError::Full`],
@@ -640,14 +641,15 @@ pub trait KvTransaction: KvWrite {
     fn rollback(self: Box<Self>);
 }
 
-/// What a transaction has written and not committed: see [`KvTransaction::pending`].
+/// The writes of a transaction that are not committed: see [`KvTransaction::pending`].
 #[derive(Clone)]
 pub struct Pending<'t> {
-    /// The changes so far. Made in [`base`](Self::base), they lead to what the transaction sees.
+    /// The changes so far. Made in [`base`](Self::base), they lead to the state that the
+    /// transaction sees.
     pub writes: &'t Writes,
-    /// The content that they change: what the transaction saw when it began. It outlives the
-    /// transaction; only the content of a store on a server ends with the commit of a transaction
-    /// that writes.
+    /// The content that they change: the state that the transaction saw when it began. It outlives
+    /// the transaction; only the content of a store on a server ends with the commit of a
+    /// transaction that writes.
     pub base: SharedRead,
 }
 
@@ -678,7 +680,7 @@ impl fmt::Debug for Pending<'_> {
 pub trait KvDatabase: Send + Sync {
     /// Begins a transaction. Reads no pairs.
     ///
-    /// The transaction borrows nothing: it shares with the database what it uses. If the database
+    /// The transaction borrows nothing: it shares its resources with the database. If the database
     /// is dropped first, the store stays open until the transaction ends.
     ///
     /// In stores with one writer at a time, a transaction that writes waits here for the right to
@@ -701,7 +703,7 @@ pub trait KvDatabase: Send + Sync {
     /// too many readers.
     fn begin(&self, options: &TxOptions) -> Result<Box<dyn KvTransaction + Send>>;
 
-    /// What this store offers beyond the basic operations. Free.
+    /// The operations that this store offers beyond the basic ones. Free.
     fn capabilities(&self) -> Capabilities {
         Capabilities::none()
     }
@@ -715,8 +717,8 @@ pub trait KvDatabase: Send + Sync {
         Err(KvError::Unsupported("checking the structure of the store"))
     }
 
-    /// What the pairs of each of `spans` take in the file of the store. The spans ascend, and none
-    /// overlaps another one. Reads all pairs in the file.
+    /// The space that the pairs of each of `spans` take in the file of the store. The spans ascend,
+    /// and none overlaps another one. Reads all pairs in the file.
     ///
     /// ```
     /// use permazen_kv::{KeySpan, KvDatabase, KvDatabaseExt, KvWrite, lmdb::LmdbStore};
@@ -746,9 +748,9 @@ pub trait KvDatabase: Send + Sync {
         Err(KvError::Unsupported("statistics"))
     }
 
-    /// What was done with this store since this process opened it. Nothing is counted unless the
-    /// store says so. Stores that share what they opened, as clones do, count together. Free; asks
-    /// no server.
+    /// Counts of the operations on this store since this process opened it. Nothing is counted
+    /// unless the store says so. Clones of a store count together, and so do stores that share an
+    /// open environment. Free; asks no server.
     ///
     /// ```
     /// use permazen_kv::{KvDatabase, KvDatabaseExt, KvWrite, memory::MemoryStore};

@@ -1,4 +1,4 @@
-//! What a store advises about the settings of what it stands on.
+//! The advice of a store about the settings of its server.
 
 use std::fmt;
 
@@ -18,11 +18,11 @@ pub struct Warning {
     text: String,
 }
 
-/// What a [`Warning`] is about.
+/// The subject of a [`Warning`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum WarningKind {
-    /// What was committed can be lost, or damage stays unnoticed.
+    /// Committed data can be lost, or damage stays unnoticed.
     Data,
     /// Nothing is lost, but the store is slower than it could be.
     Speed,
@@ -48,7 +48,7 @@ impl Warning {
         Warning { kind, text: text.into() }
     }
 
-    /// What it is about.
+    /// Its subject.
     pub fn kind(&self) -> WarningKind {
         self.kind
     }

@@ -123,8 +123,8 @@ impl fmt::Debug for KeyWatch {
 }
 
 /// The watches of a database, which its store gets with the first of them
-/// ([`AtomicKvStore::watched`](crate::AtomicKvStore::watched)): the database knows what it writes
-/// itself, and its store says what others have written.
+/// ([`AtomicKvStore::watched`](crate::AtomicKvStore::watched)): the database knows its own writes,
+/// and its store reports the writes of others.
 ///
 /// It does not keep the database open. Clones are the same watches.
 #[derive(Clone)]
@@ -300,7 +300,7 @@ impl WatchTracker {
         });
     }
 
-    /// The watches, for a store that reports what others have written.
+    /// The watches, for a store that reports the writes of others.
     pub(crate) fn watches(&self) -> Watches {
         Watches { table: Arc::downgrade(&self.table) }
     }

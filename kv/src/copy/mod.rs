@@ -71,7 +71,7 @@ pub struct Compacted {
     pub after: u64,
 }
 
-/// Watches a copy: is told how far it is, and can stop it.
+/// Watches a copy: gets its progress, and can stop it.
 #[derive(Default)]
 pub struct Watch<'w> {
     stop: Option<&'w AtomicBool>,
@@ -82,12 +82,12 @@ pub struct Watch<'w> {
     readers: Readers,
 }
 
-/// A watch is told how far the copy is each time this many pairs, or bytes, were copied.
+/// A watch gets the progress each time this many pairs, or bytes, were copied.
 const PAIRS: u64 = 1 << 12;
 const BYTES: u64 = 1 << 20;
 
 impl<'w> Watch<'w> {
-    /// Is told nothing, and stops nothing.
+    /// Gets no progress, and stops nothing.
     pub fn new() -> Self {
         Watch::default()
     }
@@ -142,7 +142,7 @@ impl<'w> Watch<'w> {
         }
     }
 
-    /// Notes what was copied.
+    /// Notes copied pairs and bytes.
     pub(crate) fn copied(&mut self, pairs: u64, bytes: u64) -> Result<()> {
         self.copied.pairs += pairs;
         self.copied.bytes += bytes;
@@ -156,8 +156,8 @@ impl<'w> Watch<'w> {
         self.check()
     }
 
-    /// Notes how many bytes were copied in all, where [`copied`](Watch::copied) was told about how
-    /// many.
+    /// Sets how many bytes were copied in all, where the numbers that [`copied`](Watch::copied) got
+    /// are not exact.
     #[cfg(feature = "lmdb")]
     pub(crate) fn set_bytes(&mut self, bytes: u64) {
         self.copied.bytes = bytes;
@@ -179,7 +179,7 @@ impl fmt::Debug for Watch<'_> {
     }
 }
 
-/// Puts all pairs of `from` in the order of their keys. What `to` has already stays. Costs one
+/// Puts all pairs of `from` in the order of their keys. Pairs that `to` has already stay. Costs one
 /// scan, and a put for each pair. Give it a snapshot or a read-only transaction, so that all pairs
 /// are of one state.
 ///

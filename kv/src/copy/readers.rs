@@ -92,7 +92,7 @@ impl Readers {
         if group == self.group {
             return 0o600 | self.bits;
         }
-        // What the group of the source can do, and all others too, is left.
+        // Only the permissions that the group of the source and all others have are left.
         let all = (self.bits >> 3) & self.bits & 0o006;
         0o600 | (all << 3) | all
     }

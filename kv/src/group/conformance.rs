@@ -27,7 +27,7 @@ struct InGroups {
     right_to_write: Arc<WriteLock>,
 }
 
-/// What the leader has written, and where it goes.
+/// The writes of the leader, and the store for them.
 struct Leading {
     view: MutableView<SharedRead>,
     store: Arc<LmdbStore>,
@@ -76,7 +76,7 @@ impl KvDatabase for InGroups {
                 while group.waiting() == 0 {
                     thread::yield_now();
                 }
-                // The member is told if it fails.
+                // The member gets the error if it fails.
                 let _ = commit(&group, leader);
                 drop(right);
             }

@@ -15,7 +15,7 @@ const LAST_PAGE: usize = 256;
 /// to take its transaction back.
 const PAGE_BYTES: usize = 64 << 10;
 
-/// What the leader and the members before have written. Everything is copied.
+/// Reads the state with the writes of the leader and of the members before. Everything is copied.
 pub(super) struct Lent {
     pub(super) group: Arc<Group>,
 }

@@ -89,7 +89,8 @@ impl KvTransaction for Member {
         self.deadline.set(timeout)
     }
 
-    /// What it has read is not committed yet. So a transaction that discards its writes waits too.
+    /// The values that it has read may not be committed yet. So a transaction that discards its
+    /// writes waits too.
     fn commit(mut self: Box<Self>) -> Result<()> {
         let has_written = !self.discard && !self.view.writes().is_empty();
         let lock = self.seat.as_ref().map(|seat| Arc::clone(seat.lock()));
@@ -120,8 +121,8 @@ impl Drop for Member {
 }
 
 thread_local! {
-    /// Whether a transaction of this thread has failed after it may have read what is not
-    /// committed, since it began its latest attempt.
+    /// Whether a transaction of this thread has failed after it may have read uncommitted values,
+    /// since it began its latest attempt.
     static READ_WHAT_IS_LOST: Cell<bool> = const { Cell::new(false) };
 }
 

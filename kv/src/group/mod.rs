@@ -1,11 +1,12 @@
-//! Group commit: transactions that others wait for take them along, so that one flush serves all.
+//! Group commit: a transaction for which others wait takes these along, so that one flush serves
+//! all.
 //!
 //! A transaction that has the right to write, and is about to commit, is the *leader* of the
 //! transactions that wait for the right. It lends its open transaction to them, to one at a time.
-//! Each of these *members* sees what the leader and the members before it have written, and keeps
+//! Each of these *members* sees the writes of the leader and of the members before it, and keeps
 //! its own writes as an overlay. When it commits, its writes are made in the transaction of the
-//! leader, and the next one gets its turn. A member that fails leaves nothing behind. At the end
-//! the leader commits, and all learn what became of that.
+//! leader, and the next one gets its turn. The writes of a member that fails are dropped. At the
+//! end the leader commits, and all members get the outcome.
 //!
 //! Members run on their own threads. The leader's thread waits until no other can join, or the time
 //! of the group is over. Waking a thread takes longer than most turns. So a thread that waits for a
@@ -13,9 +14,9 @@
 //! before they sleep.
 //!
 //! A store implements the part of the leader (`Leader`) and calls `commit`. `WriteLock` in
-//! `store_parts` decides which transactions join, and in which order. `shared.rs` is what leader
-//! and members share, `lent.rs` reads the transaction of the leader, `member.rs` is the transaction
-//! of a member.
+//! `store_parts` decides which transactions join, and in which order. `shared.rs` is the state that
+//! leader and members share, `lent.rs` reads the transaction of the leader, `member.rs` is the
+//! transaction of a member.
 
 #[cfg(all(test, feature = "lmdb", feature = "testsuite"))]
 mod conformance;
@@ -63,7 +64,7 @@ pub(crate) fn commit(lock: &Arc<WriteLock>, leader: Box<dyn Leader>) -> Result<(
             Err(alone())
         }
     };
-    // Noted before the members are told, so that none of them comes back earlier.
+    // Noted before the members get the outcome, so that no member returns earlier.
     lock.note_group(members, begun.elapsed());
     let done = match done {
         // Perhaps there is room for each of them.
@@ -81,7 +82,7 @@ struct Told<'g>(&'g Group);
 impl Drop for Told<'_> {
     fn drop(&mut self) {
         let panicked = KvError::OutcomeUnknown("the commit of the group has panicked".to_owned());
-        // Does nothing if they were told before.
+        // Does nothing if they have the outcome already.
         self.0.tell(Some(&panicked));
     }
 }

@@ -1,4 +1,4 @@
-//! What the leader of a group and its members share.
+//! The state that the leader of a group and its members share.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -38,7 +38,7 @@ struct Lent {
     failed: bool,
 }
 
-/// What is left of a group that was closed.
+/// The remains of a group that was closed.
 pub(super) struct Closed {
     pub(super) leader: Option<Box<dyn Leader>>,
     /// How many members have made their writes.
@@ -92,8 +92,8 @@ impl Group {
         if self.revoked.load(Ordering::Acquire) { Err(too_long()) } else { Ok(()) }
     }
 
-    /// Reads what the leader and the members have written so far. What `read` returns cannot borrow
-    /// from the leader, which may take its transaction back at any time.
+    /// Reads the state with the writes of the leader and the members so far. The result of `read`
+    /// cannot borrow from the leader, which may take its transaction back at any time.
     pub(super) fn read<R>(&self, read: impl FnOnce(&dyn KvRead) -> Result<R>) -> Result<R> {
         let lent = self.lent();
         self.check()?;
@@ -161,7 +161,7 @@ impl Group {
         Closed { leader: lent.leader.take(), members: lent.members, failed: lent.failed }
     }
 
-    /// Tells the members what became of the commit, if they were not told before.
+    /// Gives the members the outcome of the commit, if they do not have it yet.
     pub(super) fn tell(&self, error: Option<&KvError>) {
         let mut outcome = lock(&self.outcome);
         outcome.get_or_insert_with(|| error.map_or(Ok(()), |error| Err(same(error))));

@@ -1,4 +1,4 @@
-//! Groups with a leader that does what a test tells it.
+//! Groups with a leader that a test controls.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -17,7 +17,7 @@ const LONG: Duration = Duration::from_secs(600);
 
 type Finish = Box<dyn FnOnce() -> Result<()> + Send>;
 
-/// Tells what it has when it commits.
+/// A leader that sends its writes when it commits.
 struct Fake {
     view: MutableView<SharedRead>,
     told: Sender<Writes>,
@@ -83,7 +83,7 @@ fn put(key: &'static [u8]) -> impl FnOnce(&mut Member) -> Result<()> + Send + 's
     move |tx| tx.put(key, b"")
 }
 
-/// The right to write, a leader that has it, and what the leader commits.
+/// The right to write, a leader that has it, and the writes that the leader commits.
 struct Test {
     lock: Arc<WriteLock>,
     leader: Box<Fake>,
@@ -281,7 +281,7 @@ fn all_run_again_if_there_is_no_room_for_all() {
     assert!(fails.join().unwrap().is_err());
 }
 
-/// It may be about what others in the group wrote, which is not there in the end.
+/// The error may be about writes of others in the group, which are not there in the end.
 #[test]
 fn an_error_does_not_count_if_the_group_is_not_committed() {
     for fails in [true, false] {

@@ -65,7 +65,7 @@ pub fn parse_hex(text: &str) -> Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// What a hexadecimal digit stands for.
+/// The value of a hexadecimal digit.
 pub(crate) fn hex_digit(char: char) -> Option<u8> {
     u8::try_from(char.to_digit(16)?).ok()
 }

@@ -111,9 +111,9 @@ impl LmdbBuilder {
 
     /// How many addresses the map reserves at first, in bytes, if no [`map_size`](Self::map_size)
     /// is set; for processes that open very many environments, or whose addresses are limited.
-    /// Unless set, a 64th of what the environments of this process leave of 64 TiB, at least one
-    /// GiB and twice the size of the file, at most one TiB; but where the addresses of the process
-    /// are limited, no more than a 256th of those that are free, and at least 2 MiB.
+    /// Unless set, a 64th of the part of 64 TiB that the environments of this process leave, at
+    /// least one GiB and twice the size of the file, at most one TiB; but where the addresses of
+    /// the process are limited, no more than a 256th of those that are free, and at least 2 MiB.
     ///
     /// A map that is half full doubles before the next transaction that writes, if at that moment
     /// nothing of this process uses it. When it is used up, the operation that needs more is
@@ -186,7 +186,7 @@ impl LmdbBuilder {
     ///
     /// Without this, opening checks only the pages that LMDB needs for it. If others are damaged, a
     /// transaction that writes can end the process with a signal, and one that reads can return
-    /// wrong pairs. With this, opening returns an error that says what is wrong.
+    /// wrong pairs. With this, opening returns an error that names the damage.
     /// [`checks`](Self::checks) does so when it is needed.
     #[must_use]
     pub fn verify(mut self, verify: bool) -> Self {
@@ -204,11 +204,11 @@ impl LmdbBuilder {
     ///   several databases, the structure of the whole file is checked as
     ///   [`verify`](crate::KvDatabase::verify) does.
     ///
-    /// What is wrong is reported as [`KvError::Damaged`]. LMDB keeps no checksums: another key or
-    /// value in place of the right one is not noticed if it could stand there.
+    /// Damage is reported as [`KvError::Damaged`]. LMDB keeps no checksums: another key or value in
+    /// place of the right one is not noticed if it could stand there.
     ///
     /// Without this, a read-only transaction reads nothing outside a page or the file either, but
-    /// checks of a page only what it needs.
+    /// checks only the parts of a page that it needs.
     ///
     /// ```
     /// use permazen_kv::lmdb::LmdbStore;
@@ -250,10 +250,10 @@ impl LmdbBuilder {
     /// are of one state. Of the options, only the name of the database counts.
     ///
     /// The pages are full, so the file is as small as it can be. It gets its name when all of it is
-    /// on disk. So there is always a complete environment or none. Costs one scan of `from`, and
-    /// writes each page once; in memory are the pages of 16 MB of pairs. On Unix, the owner of the
-    /// file alone can read it (0600, and 0700 for a new directory), unless [`Watch::readers`] says
-    /// otherwise.
+    /// on disk. So there is always a complete environment or no environment. Costs one scan of
+    /// `from`, and writes each page once; in memory are the pages of 16 MB of pairs. On Unix, the
+    /// owner of the file alone can read it (0600, and 0700 for a new directory), unless
+    /// [`Watch::readers`] says otherwise.
     ///
     /// ```
     /// use permazen_kv::copy::Watch;

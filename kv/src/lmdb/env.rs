@@ -30,7 +30,7 @@ pub(super) type Pairs = Database<'static, Bytes, Bytes>;
 /// whether another process has created it.
 const CREATING: Duration = Duration::from_millis(100);
 
-/// The pause before looking again at what another process is just doing.
+/// The pause before looking again at a change that another process is just making.
 pub(super) const PAUSE: Duration = Duration::from_millis(5);
 
 /// An environment, with everything that its users share.
@@ -56,7 +56,7 @@ pub(super) struct OpenEnv {
     process: Process,
     directory: PathBuf,
     files: Files,
-    /// Whether a thread of this process waits for the right to write, to see what others committed.
+    /// Whether a thread of this process waits for the right to write, to see the commits of others.
     settling: AtomicBool,
     map: Map,
     /// How long pages are, if they can be read where they are mapped.
@@ -210,8 +210,8 @@ impl OpenEnv {
         self.map.make_room(&self.directory, wait, |size| self.resize(size))
     }
 
-    /// Makes the memory map as large as what another process has written. Returns false if it was
-    /// that large already.
+    /// Makes the memory map as large as the file that another process has made larger. Returns
+    /// false if it was that large already.
     pub(super) fn follow_others(&self) -> Result<bool> {
         let using = self.using_map()?;
         let info = self.env.info();
@@ -229,8 +229,8 @@ impl OpenEnv {
         info.last_page_number.saturating_add(1).saturating_mul(self.page_len)
     }
 
-    /// What LMDB says of the environment, for a transaction that begins to write or commits. Notes
-    /// whether the map should grow.
+    /// The data of LMDB about the environment, for a transaction that begins to write or commits.
+    /// Notes whether the map should grow.
     pub(super) fn info_of_writer(&self) -> EnvInfo {
         let info = self.env.info();
         self.map.note_used(self.used(&info), info.map_size);
@@ -372,7 +372,7 @@ impl Shared {
         self.durability != Durability::MayLoseEverything
     }
 
-    /// Whether an environment that is already open does what `options` ask for.
+    /// Checks that an environment that is already open fits `options`.
     pub(super) fn suits(&self, options: &Options) -> Result<()> {
         let reason = if !options.read_only && self.writer.is_none() {
             "it is already open in this process, read-only; close it there first, or open it \
@@ -399,7 +399,7 @@ impl Shared {
         self.env.check_files().map_err(|error| self.still_open(error))
     }
 
-    /// `error` advises to close the environment; adds what may keep it open nevertheless.
+    /// `error` advises to close the environment; adds which users may keep it open nevertheless.
     fn still_open(&self, error: KvError) -> KvError {
         match error {
             KvError::Open { path, reason }

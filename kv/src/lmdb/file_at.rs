@@ -20,7 +20,7 @@ pub(super) fn file_at(path: &Path) -> io::Result<Option<FileId>> {
     let Ok(name) = CString::new(path.as_os_str().as_bytes()) else { return FileId::at(path) };
     let mut found = MaybeUninit::<libc::statx>::zeroed();
     #[allow(unsafe_code)]
-    // SAFETY: `name` ends with a zero, and `found` has room for what the call writes.
+    // SAFETY: `name` ends with a zero, and `found` has room for the result of the call.
     let answer = unsafe {
         // By its number, because older C libraries lack the function.
         let (start, flags) = (libc::AT_FDCWD, 0 as libc::c_int);

@@ -192,7 +192,7 @@ impl Map {
         Ok(())
     }
 
-    /// Ends what [`begin_use`](Map::begin_use) began.
+    /// Ends a use that [`begin_use`](Map::begin_use) began.
     pub(super) fn end_use(&self) {
         self.end(|uses| uses.others -= 1);
     }
@@ -374,8 +374,8 @@ impl Map {
         Ok(())
     }
 
-    /// Makes the map as large as what another process has written, of which `used` bytes are used,
-    /// and larger if it grows by itself.
+    /// Makes the map as large as the file that another process has made larger, of which `used`
+    /// bytes are used, and larger if the map grows by itself.
     pub(super) fn follow(
         &self,
         path: &Path,
@@ -421,7 +421,7 @@ impl Map {
         ))
     }
 
-    /// What the file can grow to, if its map has `size` bytes.
+    /// The size to which the file can grow, if its map has `size` bytes.
     pub(super) fn limit(&self, size: usize) -> usize {
         if self.grows { size.max(reserve::MOST) } else { size }
     }
@@ -519,8 +519,8 @@ const PLENTY: usize = if usize::BITS >= 64 { 1 << 40 } else { 0 };
 #[cfg(unix)]
 pub(super) fn has_room(old: usize, size: usize) -> bool {
     // The old map is given up before the new one is made, so only the difference counts towards a
-    // limit. If addresses are few, the new map must fit in one piece, and what is next to the old
-    // map is unknown.
+    // limit. If addresses are few, the new map must fit in one piece, and it is unknown whether the
+    // addresses next to the old map are free.
     let size = if size <= PLENTY { size - old } else { size };
     let (prot, flags) = (libc::PROT_NONE, libc::MAP_PRIVATE | libc::MAP_ANON);
     // SAFETY: The system chooses free addresses for the new map, and nothing uses it before it is

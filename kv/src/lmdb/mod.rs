@@ -1,5 +1,5 @@
 //! LMDB environments in the file format of Permazen for Java (docs/src/format.md#lmdb). The rest of
-//! the crate may call what is public here: [`LmdbStore`] and its builder. All other files are for
+//! the crate may call the public items here: [`LmdbStore`] and its builder. All other files are for
 //! this folder only.
 //!
 //! The pairs are in one named database of an environment. An environment is a directory with the
@@ -103,7 +103,7 @@ impl LmdbStore {
     }
 
     /// Makes sure that everything committed so far is on disk. Needed only with a [`Durability`]
-    /// other than full. Costs a flush of what was committed since the last flush.
+    /// other than full. Costs a flush of the commits since the last flush.
     ///
     /// # Errors
     /// [`KvError::Store`] if the disk fails.
@@ -120,9 +120,9 @@ impl LmdbStore {
     /// pages are copied as they are.
     ///
     /// The copy is first called `data.mdb.part`, and gets its name when all of it is on disk. So
-    /// there is always a complete copy or none. On Unix, it is as private as the source, from its
-    /// first byte ([`Readers::of`](crate::copy::Readers::of)); a directory that is there already
-    /// stays as it is.
+    /// there is always a complete copy or no copy. On Unix, it is as private as the source, from
+    /// its first byte ([`Readers::of`](crate::copy::Readers::of)); a directory that is there
+    /// already stays as it is.
     ///
     /// # Errors
     /// [`KvError::Open`] if `target` has an environment already, or gets one
@@ -190,7 +190,7 @@ impl LmdbStore {
     fn look_at_file<T>(&self, look: impl FnOnce(&Path, &str) -> Result<T>) -> Result<T> {
         self.shared.check_process()?;
         self.shared.check_files()?;
-        // While this reader is open, what it sees does not change.
+        // While this reader is open, the pages that it sees do not change.
         let reader = View::open(&self.shared, self.checks)?;
         let found = look(self.path(), self.shared.name());
         drop(reader);
@@ -233,7 +233,7 @@ impl KvDatabase for LmdbStore {
         self.look_at_file(|directory, name| file::space(directory, name, spans))
     }
 
-    /// Counts what all users of the environment in this process have done.
+    /// Counts the operations of all users of the environment in this process.
     fn counters(&self) -> Counters {
         self.shared.right_to_write.counts().of_turns()
     }

@@ -90,9 +90,9 @@ impl OpenWrite {
             Some(cursor) => cursor,
             none => none.insert(Cursor::open(pairs, &mut self.txn, &..)?),
         };
-        // SAFETY: This puts the pair in the place of its key, wherever the cursor is. Nothing that
-        // was read is still borrowed: what `txn` and `stay_at` lend ends before the transaction is
-        // borrowed to be changed.
+        // SAFETY: This puts the pair in the place of its key, wherever the cursor is. No bytes that
+        // were read are still borrowed: borrows of `txn` and `stay_at` end before the transaction
+        // is borrowed to be changed.
         #[allow(unsafe_code)]
         unsafe {
             iter.put_current_with_options::<Bytes>(flags, key, value)
@@ -114,7 +114,7 @@ impl OpenWrite {
         Ok((Steps(cursor), &self.txn))
     }
 
-    /// Removes a pair. Returns false if there was none.
+    /// Removes a pair. Returns false if there was no such pair.
     pub(super) fn remove(&mut self, pairs: Pairs, key: &[u8]) -> heed::Result<bool> {
         // LMDB moves the cursor with the pairs beside the removed one.
         pairs.delete(&mut self.txn, key)
@@ -154,8 +154,8 @@ impl Cursor {
         range: &impl RangeBounds<[u8]>,
     ) -> heed::Result<Self> {
         let iter = pairs.range_mut(txn, range)?;
-        // SAFETY: What the cursor refers to is LMDB's transaction, not the value `txn`, which may
-        // move. The cursor is closed before that transaction ends.
+        // SAFETY: The cursor refers to LMDB's transaction, not to the value `txn`, which may move.
+        // The cursor is closed before that transaction ends.
         #[allow(unsafe_code)]
         let iter = unsafe {
             std::mem::transmute::<RwRange<'_, Bytes, Bytes>, RwRange<'static, Bytes, Bytes>>(iter)

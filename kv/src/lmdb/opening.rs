@@ -50,8 +50,8 @@ pub(super) fn open_env(options: &Options, directory: &Path, missing: bool) -> Re
     let asked = options.map_size.or(options.first_map_size);
     let asked = asked.unwrap_or_else(|| fitting(first_size(file())));
     let mut map_size = asked;
-    // On Windows, what LMDB maps for reading only has the length of the file at that time, and what
-    // others add to the file lies outside. So a file is mapped as for writing if the system allows
+    // On Windows, a map for reading only has the length of the file at that time, and bytes that
+    // others add to the file lie outside. So a file is mapped as for writing if the system allows
     // that. Nothing is written all the same.
     let mut as_for_writing = cfg!(windows) || !options.read_only;
     loop {

@@ -75,7 +75,7 @@ impl Drop for KeptMap {
     }
 }
 
-/// What a transaction needs that only one thread can end.
+/// The state of a transaction that only one thread can end.
 pub(super) struct OwnThread {
     thread: ThreadId,
     left: Arc<Left>,
@@ -132,7 +132,7 @@ impl OwnThread {
     }
 }
 
-/// Ends what other threads have left to this one. Costs an uncontended lock.
+/// Ends the transactions that other threads have left to this one. Costs an uncontended lock.
 pub(super) fn end_what_was_left() {
     let _ = LEFT.try_with(LeftToThisThread::end_all);
 }

@@ -1,7 +1,7 @@
 //! Pages of a tree, read where LMDB has mapped them. A step within a page then costs a few
 //! instructions, where a call of LMDB costs a hundred.
 //!
-//! Whatever is in a page, reading it stays inside it. What LMDB does not write is `None`.
+//! Whatever is in a page, reading it stays inside it. Bytes that LMDB does not write give `None`.
 //! `file/page.rs` checks a page as a whole.
 
 /// The head of a page, where a page number has 64 bits: number, padding, flags, bounds of the free
@@ -53,7 +53,7 @@ pub(super) struct Node<'t> {
     head: [u8; NODE_HEAD],
     /// The key as it is stored.
     pub(super) key: &'t [u8],
-    /// What follows in the page.
+    /// The following bytes of the page.
     rest: &'t [u8],
 }
 
@@ -137,8 +137,8 @@ impl<'t> LmdbPage<'t> {
     }
 
     /// The index of the first node, from `from` on, whose key is not `before`; the number of nodes
-    /// if there is none. `by_head` gets the first eight bytes of the key as a number, which mostly
-    /// decide. If they do not, `before` gets the key as it is stored.
+    /// if there is no such node. `by_head` gets the first eight bytes of the key as a number, which
+    /// mostly decide. If they do not, `before` gets the key as it is stored.
     #[inline]
     pub(super) fn partition(
         self,

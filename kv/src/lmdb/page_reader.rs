@@ -51,7 +51,7 @@ impl<'t> PageReader<'t> {
         PageReader { tree, path }
     }
 
-    /// The error for what is not as expected.
+    /// The error for a page that is not as expected.
     #[cold]
     fn damaged(self) -> KvError {
         damaged(self.path, self.tree.problem())
@@ -84,7 +84,7 @@ impl<'t> PageReader<'t> {
     }
 
     /// Does the same as [`Reader::get_near`](super::read::Reader::get_near), but does not look at
-    /// what comes after an absent key.
+    /// the pair after an absent key.
     #[inline]
     fn get_near(self, key: &[u8], near: &[u8]) -> Result<Option<Near<'t>>> {
         let (leaf, at) = match self.tree.get(key) {
@@ -196,7 +196,8 @@ impl<'t> PageReader<'t> {
     }
 }
 
-/// Whether a page follows what was shown before it, and ends after the pair where it is entered.
+/// Whether a page follows the pairs that were shown before it, and ends after the pair where it is
+/// entered.
 #[inline]
 fn leads_on(before: Option<&[u8]>, leaf: LmdbPage<'_>, at: usize, direction: Direction) -> bool {
     let last = match direction {
@@ -206,7 +207,7 @@ fn leads_on(before: Option<&[u8]>, leaf: LmdbPage<'_>, at: usize, direction: Dir
     let (Some(first), Some(last)) = (leaf.stored_key(at), leaf.stored_key(last)) else {
         return false;
     };
-    // What was shown has no byte before it.
+    // The key that was shown has no zero byte before it.
     let follows = |order: Ordering| {
         before.is_none_or(|before| match first.split_first() {
             Some((0, first)) => first.cmp(before) == order,
@@ -247,8 +248,7 @@ impl<'t, 's> Visit<'t, 's> {
         Ok(())
     }
 
-    /// The end with which each key of a page must be compared: none if the last key is before the
-    /// end.
+    /// The end with which each key of a page must be compared: no end if the last key is before it.
     #[inline]
     fn end_for(&self, leaf: LmdbPage<'t>) -> End<'s> {
         let end = End::new(self.span.max);
@@ -293,7 +293,7 @@ impl<'t, 's> Visit<'t, 's> {
 }
 
 impl PageReader<'_> {
-    /// What a scan does at a key that this crate has not stored.
+    /// The result of a scan at a key that this crate has not stored.
     #[cold]
     fn foreign<T>(self, stored: &[u8], direction: Direction, has_end: bool) -> Result<Option<T>> {
         match direction {
@@ -321,7 +321,7 @@ enum Next<'t> {
     /// In the leaf that follows the pair with this key in the direction of the scan; in the first
     /// leaf if the key is `None`.
     In { after: Option<&'t [u8]> },
-    /// There is none.
+    /// There is no such pair.
     Nowhere,
 }
 

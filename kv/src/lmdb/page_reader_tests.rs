@@ -45,7 +45,7 @@ impl Database {
     }
 }
 
-/// What a visit has shown, and how it ended.
+/// The pairs that a visit has shown, and how it ended.
 type Visited = (Seen, String);
 
 /// Both visits of a span, of `most` pairs at most, and the scan by pages.
@@ -78,7 +78,7 @@ fn all(
     [by_steps, by_pages, scanned]
 }
 
-/// What was read with some pages missing is right, or ended in an error.
+/// A read with some pages missing is right, or ended in an error.
 fn right_or_damaged<T: PartialEq + std::fmt::Debug>(right: Result<T>, found: Result<T>) {
     match found {
         Ok(found) => assert_eq!(right.unwrap(), found),
@@ -317,7 +317,7 @@ fn visits_of_damaged_pages_end() {
                     let [_, by_pages, scanned] = all(reader, pages, KeySpan::FULL, direction, most);
                     for (seen, ended) in [by_pages, scanned] {
                         assert!(seen.len() <= 2 * PAIRS as usize, "{number}: {}", seen.len());
-                        // Keys in front and behind may still be in order where they are now.
+                        // The keys before and after it may still be in order where they are now.
                         let is_right = seen.len() == PAIRS as usize && seen.is_sorted();
                         let is_right = is_right || seen.iter().rev().is_sorted();
                         assert!(

@@ -409,8 +409,8 @@ pub(super) struct View {
 // SAFETY: Without thread-local slots LMDB lets any thread use a read-only transaction, one at a
 // time. Before a view can be reached from a second thread `shared` is set, by the thread that is
 // then still its only user; from then on every use of `txn`, and of cursors in it, is made under
-// `turn`. What the uses return, and the tree, point into the map, whose pages of this version do
-// not change while `txn` is open.
+// `turn`. The results of these uses, and the tree, point into the map, whose pages of this version
+// do not change while `txn` is open.
 #[allow(unsafe_code)]
 unsafe impl Sync for View {}
 

@@ -89,7 +89,7 @@ fn being_changed(directory: &Path) -> KvError {
     ))
 }
 
-/// What became of an attempt to open or join an environment.
+/// The result of an attempt to open or join an environment.
 enum Joined {
     Open(Arc<Shared>),
     Not(Opening),

@@ -2,8 +2,7 @@
 //! still has them.
 //!
 //! An open file stays open when another file takes its place, for example when a backup is
-//! restored. What is then committed to it is lost to all others, and a lock in it excludes no other
-//! process.
+//! restored. Commits to it are then lost to all others, and a lock in it excludes no other process.
 
 use std::path::{Path, PathBuf};
 

@@ -1,7 +1,7 @@
 //! How many addresses the maps of environments reserve.
 //!
-//! A process has few addresses in proportion to what an environment may become: 128 TiB on most
-//! systems of 64 bits. So environments share them. Each takes a 64th of what is left of a budget,
+//! A process has few addresses in proportion to the size that an environment may reach: 128 TiB on
+//! most systems of 64 bits. So environments share them. Each takes a 64th of the rest of a budget,
 //! so the first ones take a TiB, and however many follow, about half of the addresses stay free. A
 //! map that is half full grows (`map.rs`).
 
@@ -12,13 +12,13 @@ const STEP: usize = 1 << 16;
 
 const WIDE: bool = usize::BITS >= 64;
 
-/// The size that an environment can grow to if none was asked for.
+/// The size to which an environment can grow if no size was asked for.
 pub(super) const MOST: usize = if WIDE { 1 << 40 } else { 1 << 30 };
 
-/// The smallest size of a map if none was asked for.
+/// The smallest size of a map if no size was asked for.
 const LEAST: usize = if WIDE { 1 << 30 } else { MOST };
 
-/// What first sizes are taken from: half of the addresses.
+/// The budget for first sizes: half of the addresses.
 pub(super) const BUDGET: usize = if WIDE { 1 << 46 } else { usize::MAX };
 
 /// The number of shares into which the rest of the budget is divided.
@@ -34,7 +34,7 @@ pub(super) fn halved(size: usize) -> usize {
     (size / 2 / STEP).max(1) * STEP
 }
 
-/// What the maps of this process reserve.
+/// The bytes that the maps of this process reserve.
 static RESERVED: AtomicUsize = AtomicUsize::new(0);
 
 /// Addresses that are counted as long as this exists.
@@ -66,7 +66,7 @@ pub(super) fn first_size(file: u64) -> usize {
 
 fn first_size_beside(reserved: usize, file: u64) -> usize {
     let share = rounded(BUDGET.saturating_sub(reserved) / SHARES).clamp(LEAST, MOST);
-    // There is room for what will be written, so that the map need not grow at once.
+    // There is room for later writes, so that the map need not grow at once.
     let with_room = usize::try_from(file.saturating_mul(2)).unwrap_or(MOST);
     share.max(rounded(with_room.min(MOST)))
 }
@@ -119,7 +119,7 @@ mod tests {
             (size, steps) = (next, steps + 1);
         }
         assert_eq!((size, steps), (MOST, 10));
-        // What another process has written has room too, also beyond that.
+        // A file that another process has made larger has room too, also beyond that.
         assert_eq!(next_size(GIB, 100 * GIB), Some(200 * GIB));
         assert_eq!(next_size(MOST, MOST + 1), Some(rounded(MOST + 1)));
         assert_eq!(next_size(2 * MOST, MOST), None);

@@ -321,7 +321,7 @@ impl KvTransaction for WriteTransaction {
 impl Leader for WriteTransaction {
     fn finish(mut self: Box<Self>) -> Result<()> {
         self.env.check_process()?;
-        // Fails if others would not see what was written.
+        // Fails if others would not see the writes.
         self.env.env.check_files()?;
         self.check_numbers()?;
         let open = self.open.take().ok_or_else(|| Self::ended(&self.failed))?;

@@ -2,8 +2,8 @@
 //! mapped. LMDB's own search costs several times as much, and only one thread at a time may use a
 //! transaction for it.
 //!
-//! The file may be damaged. So nothing is read outside the pages that the file has, and what LMDB
-//! does not write is [`Spot::Unexpected`].
+//! The file may be damaged. So nothing is read outside the pages that the file has, and bytes that
+//! LMDB does not write give [`Spot::Unexpected`].
 
 use std::cmp::Ordering;
 use std::sync::OnceLock;
@@ -31,7 +31,7 @@ pub(super) struct Tree {
     depth: u16,
     /// The pages that were checked as a whole, if each is to be checked before it is used.
     checked: Option<Checked>,
-    /// What was found wrong first.
+    /// The first defect that was found.
     problem: OnceLock<String>,
 }
 
@@ -72,7 +72,7 @@ pub(super) enum Spot<'t> {
     Unexpected,
 }
 
-/// What is looked for: a key, without the byte before it that it has in a page.
+/// The key that a search wants, without the byte before it that it has in a page.
 #[derive(Clone, Copy)]
 struct Wanted<'k> {
     key: &'k [u8],
@@ -154,7 +154,7 @@ struct Descent<'t> {
 /// The keys of a page are not less than the first of these, and less than the second one.
 type Bounds<'t> = (Option<&'t [u8]>, Option<&'t [u8]>);
 
-/// The end of a page that is looked for.
+/// The end of a page that a search wants.
 #[derive(Clone, Copy)]
 enum Outer {
     First,
@@ -206,17 +206,17 @@ impl Tree {
         Tree { pages: self.pages.min(pages), ..self }
     }
 
-    /// The address at which the map begins, computed from what this tree was made of.
+    /// The address at which the map begins, computed from the arguments of `new`.
     pub(super) fn start(&self) -> usize {
         self.start
     }
 
-    /// What is wrong with the tree, after something was not as expected.
+    /// The defect of the tree, after something was not as expected.
     pub(super) fn problem(&self) -> &str {
         self.problem.get().map_or("an entry of a page of the pairs is not within it", |known| known)
     }
 
-    /// Notes what is wrong.
+    /// Notes a defect.
     #[cold]
     fn wrong<T>(&self, problem: impl FnOnce() -> String) -> Option<T> {
         self.problem.get_or_init(problem);
@@ -238,9 +238,9 @@ impl Tree {
         let place = self.start + number as usize * self.page_len;
         // SAFETY: The map and the file have these pages, as `new` demands, and as each caller has
         // made sure. Pages of the tree of an open transaction do not change. In a damaged file, the
-        // tree can lead to another page. One that a commit writes meanwhile may change while it is
-        // read; LMDB would read it in the same way, and whatever is in it, reading it stays inside
-        // it.
+        // tree can lead to another page. A page that a commit writes meanwhile may change while it
+        // is read; LMDB would read it in the same way, and with any bytes in it, reading it stays
+        // inside it.
         #[allow(unsafe_code)]
         unsafe {
             slice::from_raw_parts(ptr::with_exposed_provenance(place), len)
@@ -296,7 +296,7 @@ impl Tree {
     }
 
     /// The leaf where a key is or would be, and its first pair that is not before the key. `pass`
-    /// is told each branch on the way, and, if pages are checked, its bounds.
+    /// gets each branch on the way, and, if pages are checked, its bounds.
     #[inline(always)]
     fn descend<'t, const CHECKED: bool>(
         &'t self,

@@ -1,10 +1,10 @@
-//! An in-memory store. The rest of the crate may call what is public here, [`MemoryStore`] and
+//! An in-memory store. The rest of the crate may call the public items here, [`MemoryStore`] and
 //! [`MemorySnapshot`]; the tree in `tree.rs` and `tree/` is for this folder only.
 //!
 //! The content is one persistent B+tree. Transactions and snapshots hold the version they began
 //! with, which costs one reference count. Readers never wait. One transaction at a time may write;
-//! it has that right from [`begin`](KvDatabase::begin) to its end. So what it has read cannot
-//! change, and all transactions are strictly serializable without conflicts. For concurrent
+//! it has that right from [`begin`](KvDatabase::begin) to its end. So the values that it has read
+//! cannot change, and all transactions are strictly serializable without conflicts. For concurrent
 //! writers, use the optimistic engine over this store.
 //!
 //! Nothing is kept on disk.
@@ -241,7 +241,7 @@ struct MemoryTransaction {
     deadline: Deadline,
 }
 
-/// What a transaction that writes has.
+/// The state of a transaction that writes.
 struct Writer {
     /// The right to write.
     _permit: WritePermit,

@@ -1,4 +1,4 @@
-//! The tree against `BTreeMap`, and what is special about this store.
+//! The tree against `BTreeMap`, and the special properties of this store.
 #![allow(clippy::unwrap_used)]
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -174,7 +174,7 @@ fn large_ranges_leave_a_tree_that_finds_everything() {
     }
     for (min, max) in ranges {
         let (mut tree, mut model) = (tree.clone(), full.clone());
-        // A range, others of what it has left, and keys that go back where it was.
+        // Removes a range, then others from the rest, and puts keys back where the range was.
         for round in 0..3 {
             let (min, max) = if round == 0 {
                 (min.clone(), max.clone())
@@ -200,7 +200,7 @@ fn large_ranges_leave_a_tree_that_finds_everything() {
     }
 }
 
-/// Which keys a transaction has written is known whatever became of their leaves.
+/// Which keys a transaction has written is known also after their leaves were split or merged.
 #[test]
 fn a_tree_knows_what_its_transaction_has_written() {
     for (seed, key) in [(1, key as fn(&mut StdRng) -> _), (2, long_key), (3, wide_key)] {

@@ -177,7 +177,7 @@ impl Tree {
         self.settle(removed);
     }
 
-    /// Subtracts what was removed from the sums, and drops levels that have only one node.
+    /// Subtracts the removed pairs from the sums, and drops levels that have only one node.
     fn settle(&mut self, removed: Removed) {
         self.len -= removed.len;
         self.bytes -= removed.bytes;
@@ -212,7 +212,7 @@ impl Removed {
     }
 }
 
-/// Returns what was split off, and the length of the value that was replaced.
+/// Returns the part that was split off, and the length of the value that was replaced.
 fn insert(
     node: &mut Arc<Node>,
     key: &[u8],

@@ -1,5 +1,5 @@
-//! [`AtomicKvStore`]: what a store must offer to the optimistic engine, namely snapshots, and
-//! making a set of changes as a whole.
+//! [`AtomicKvStore`]: the operations that the optimistic engine needs of a store, namely snapshots,
+//! and making a set of changes as a whole.
 
 use std::time::Duration;
 
@@ -18,7 +18,7 @@ type ContentCheck<'c> = dyn Fn(&dyn KvRead, u64) -> Result<()> + 'c;
 ///
 /// Every [`KvDatabase`] whose transactions offer snapshots is such a store.
 pub trait AtomicKvStore: Send + Sync {
-    /// The present content. Later changes do not affect what is returned.
+    /// The present content. Later changes do not affect the returned view.
     fn snapshot(&self) -> Result<SharedRead>;
 
     /// Makes all changes of `writes`, in the order removes, puts, adjusts, or none of them. Others
@@ -74,11 +74,12 @@ pub trait AtomicKvStore: Send + Sync {
     }
 
     /// Called when the database over this store has its first watch. From here on, a store that
-    /// others can change tells `watches` what they write, until there are no watches any more. By
-    /// default nothing is told: then watches learn of others with the next commit of this database.
+    /// others can change reports their writes to `watches`, until there are no watches any more. By
+    /// default nothing is reported: then watches learn of the writes of others with the next commit
+    /// of this database.
     ///
     /// # Errors
-    /// If the store cannot find out what others write.
+    /// If the store cannot find out the writes of others.
     fn watched(&self, watches: &Watches) -> Result<()> {
         let _ = watches;
         Ok(())
@@ -102,7 +103,7 @@ pub trait AtomicKvStore: Send + Sync {
         Err(KvError::Unsupported("statistics"))
     }
 
-    /// What the store has counted; see [`KvDatabase::counters`].
+    /// The counters of the store; see [`KvDatabase::counters`].
     fn store_counters(&self) -> Counters {
         Counters::default()
     }
@@ -166,8 +167,8 @@ impl<D: KvDatabase + ?Sized> AtomicKvStore for D {
     }
 }
 
-/// Does what [`AtomicKvStore::apply_to`] does, in a transaction that keeps others from changing the
-/// content.
+/// Does the same as [`AtomicKvStore::apply_to`], in a transaction that keeps others from changing
+/// the content.
 pub(crate) fn apply_in(
     mut tx: Box<dyn KvTransaction + Send>,
     expected: Option<u64>,

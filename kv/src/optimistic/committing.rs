@@ -7,7 +7,7 @@ use crate::store_parts::lock::lock;
 use crate::store_parts::process::Process;
 use crate::{KvError, Result};
 
-/// What an optimistic database is called in errors.
+/// The name of an optimistic database in errors.
 pub(super) const NAME: &str = "an optimistic database";
 
 /// Held during a commit, so that there is only one at a time.

@@ -1,4 +1,5 @@
-//! What the transactions of a database share: snapshots, the log of commits, and committing.
+//! The state that the transactions of a database share: snapshots, the log of commits, and
+//! committing.
 
 use std::cell::Cell;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -15,7 +16,7 @@ use crate::store_parts::lock::lock;
 use crate::store_parts::process::Process;
 use crate::{Conflict, KeyWatch, KvError, KvRead, Result, SharedRead};
 
-/// A store, and what its transactions are checked against.
+/// A store, and the state against which its transactions are checked.
 pub(super) struct Engine<S> {
     pub(super) store: S,
     /// Whether the store numbers its versions. `true` if the store could not say.
@@ -43,7 +44,7 @@ pub(super) struct State {
     /// The store's own number for the result of the last commit, if it has one.
     expected: Option<u64>,
     /// Other writers wrote to the store up to this version. For transactions that began with an
-    /// earlier version, the log alone does not tell what has changed.
+    /// earlier version, the log alone does not tell which keys have changed.
     others_wrote: u64,
 }
 
@@ -132,7 +133,7 @@ impl<S: AtomicKvStore> Engine<S> {
     /// The latest version and its content.
     ///
     /// During a commit the content may be newer than the version says. Then something that was read
-    /// and written may count as a conflict although it is none; a conflict is never missed.
+    /// and written may count as a conflict although it is not one; a conflict is never missed.
     pub(super) fn open(&self, writing: bool) -> Result<(u64, Snapshot)> {
         let mut state = self.state();
         // Transactions that are open at the same time share a snapshot, because a store has a
@@ -160,8 +161,8 @@ impl<S: AtomicKvStore> Engine<S> {
     }
 
     pub(super) fn watch(&self, key: &[u8]) -> Result<KeyWatch> {
-        // A second watch waits until the store knows of the first: otherwise it could miss what
-        // others write until then.
+        // A second watch waits until the store knows of the first: otherwise it could miss the
+        // writes of others until then.
         let beginning = lock(&self.beginning_to_watch);
         let watches = self.watches.watches();
         let first = watches.is_empty();
@@ -173,7 +174,7 @@ impl<S: AtomicKvStore> Engine<S> {
         Ok(watch)
     }
 
-    /// Fails if a commit after `base` has written what was read through `view`.
+    /// Fails if a commit after `base` has written keys that were read through `view`.
     fn validate(&self, base: u64, view: &MutableView<SharedRead>) -> Result<()> {
         let newer = self.state().log.since(base)?;
         match newer.iter().find_map(|writes| view.conflict_with(writes)) {

@@ -1,9 +1,9 @@
 //! Fairness: a transaction that others have overtaken again and again gets its turn.
 //!
-//! While a transaction has its turn, commits of others wait. So what it reads stays the same, apart
-//! from writes directly to the store and writes of other processes. That is why every second turn
-//! also takes the store's own right to write. The commit of the transaction is checked like any
-//! other, so the turn only decides which commits wait; the result never depends on it.
+//! While a transaction has its turn, commits of others wait. So the values that it reads stay the
+//! same, apart from writes directly to the store and writes of other processes. That is why every
+//! second turn also takes the store's own right to write. The commit of the transaction is checked
+//! like any other, so the turn only decides which commits wait; the result never depends on it.
 //!
 //! The turn belongs to the thread that has used the transaction last. Sending the transaction to
 //! another thread is not a use: that thread has the turn once it has read or written something in
@@ -74,7 +74,7 @@ pub(super) struct Turn {
 }
 
 impl Turns {
-    /// What is done with the database, waits for turns included.
+    /// The counts of the database, with waits for turns.
     pub(super) fn counts(&self) -> &Counts {
         self.lock.counts()
     }
@@ -92,7 +92,7 @@ impl Turns {
         if !options.has_turn() || self.here().is_some() {
             return Ok(None);
         }
-        // In its first turn, what an earlier transaction on this thread noted does not count.
+        // In its first turn, a note of an earlier transaction on this thread does not count.
         if options.failed == TURN_AFTER {
             WRITES_WITHIN.set(false);
         }
@@ -135,7 +135,8 @@ impl Turns {
         self.taken.load(Ordering::Acquire) && self.here().is_none()
     }
 
-    /// Waits until no transaction has the turn. None can get it until the permit is dropped.
+    /// Waits until no transaction has the turn. No transaction can get it until the permit is
+    /// dropped.
     pub(super) fn wait(&self, wait: Duration) -> Result<WritePermit> {
         self.lock.acquire(wait)
     }

@@ -1,4 +1,4 @@
-//! What has been committed since the oldest open transaction began.
+//! The commits since the oldest open transaction began.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -30,7 +30,7 @@ impl Log {
         self.limit = changes;
     }
 
-    /// Keeps what is committed after `version`, until [`unregister`](Self::unregister).
+    /// Keeps the commits after `version`, until [`unregister`](Self::unregister).
     pub(super) fn register(&mut self, version: u64) {
         *self.open.entry(version).or_default() += 1;
     }

@@ -1,8 +1,8 @@
 //! Transactions that run side by side and are checked when they commit. The rest of the crate may
-//! call `atomic_store.rs`, whose trait says what a store must offer. `engine.rs` commits, one at
-//! a time (`committing.rs`), `log.rs`
-//! keeps what others have committed, `transaction.rs` is one transaction, `fairness.rs` gives its
-//! turn to a transaction that others have overtaken again and again.
+//! call `atomic_store.rs`, whose trait has the operations that a store must offer. `engine.rs`
+//! commits, one at a time (`committing.rs`), `log.rs` keeps the commits of others, `transaction.rs`
+//! is one transaction, `fairness.rs` gives its turn to a transaction that others have overtaken
+//! again and again.
 //!
 //! [`OptimisticDatabase`] works over any [`AtomicKvStore`]. Every [`KvDatabase`] whose transactions
 //! offer snapshots is one, for example [`MemoryStore`](crate::memory::MemoryStore). It adds to the
@@ -29,9 +29,9 @@
 //!
 //! Others may write to the store at the same time, directly or from another process, if the store
 //! numbers its versions ([`KvTransaction::version`]), as the stores of this crate do. A transaction
-//! sees what they committed before it began. A commit that finds changes of others compares what
-//! was read with what is there, value by value. If the store has no numbers, all writing must go
-//! through one engine, because conflicts with other writers would not be noticed.
+//! sees their commits before it began. A commit that finds changes of others compares the values
+//! that were read with the present ones. If the store has no numbers, all writing must go through
+//! one engine, because conflicts with other writers would not be noticed.
 //!
 //! ```
 //! use permazen_kv::{KvDatabase, KvError, KvRead, KvWrite, TxOptions};

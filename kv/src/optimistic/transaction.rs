@@ -18,7 +18,7 @@ pub(super) struct OptimisticTransaction<S: AtomicKvStore> {
     wait: Duration,
 }
 
-/// What a transaction sees. Reads through this directly are not recorded.
+/// The view of a transaction. Reads through this directly are not recorded.
 struct Open<S: AtomicKvStore> {
     view: MutableView<SharedRead>,
     /// The store's own number for the content.
@@ -30,7 +30,7 @@ struct Open<S: AtomicKvStore> {
     db: Registration<S>,
 }
 
-/// The engine, and what a transaction has registered there.
+/// The engine, and the registration of a transaction there.
 struct Registration<S: AtomicKvStore> {
     engine: Arc<Engine<S>>,
     /// The version of the snapshot, since which the log keeps the commits as long as this exists.
@@ -107,7 +107,7 @@ impl<S: AtomicKvStore> KvTransaction for OptimisticTransaction<S> {
         self.open.db.base.is_none()
     }
 
-    /// Possible at any time. What was read before is then never checked.
+    /// Possible at any time. Earlier reads are then never checked.
     fn set_read_only(&mut self) -> Result<()> {
         self.open.view_mut()?.disable_read_tracking();
         self.open.db.end();

@@ -1,4 +1,4 @@
-//! Long-lived edits, which are merged if what they have read is still the same.
+//! Long-lived edits, which are merged if the values that they have read are still the same.
 
 use std::fmt;
 
@@ -54,7 +54,7 @@ impl Branch {
         Branch { view: MutableView::new(snapshot) }
     }
 
-    /// What was read so far.
+    /// The reads so far.
     pub fn reads(&self) -> KeyRanges {
         self.view.reads()
     }
@@ -74,8 +74,8 @@ impl Branch {
         self.view.weak()
     }
 
-    /// The first difference between what was read in this branch and what `current` holds there.
-    /// Costs a scan of both over everything that was read.
+    /// The first difference, in the ranges that were read, between the base of this branch and
+    /// `current`. Costs a scan of both over everything that was read.
     ///
     /// # Errors
     /// The errors of reading the snapshot of the branch or `current`.
@@ -83,12 +83,13 @@ impl Branch {
         self.view.base().first_difference(current, &self.view.reads())
     }
 
-    /// Makes the changes in `db`, in one transaction, if what was read is still the same there.
+    /// Makes the changes in `db`, in one transaction, if the values that were read are still the
+    /// same there.
     ///
     /// # Errors
-    /// [`KvError::Conflict`] if it is not the same, and the errors of a transaction. The database
-    /// is then unchanged (except if the outcome is unknown), and [`MergeError::branch`] is the
-    /// unchanged branch.
+    /// [`KvError::Conflict`] if they are not the same, and the errors of a transaction. The
+    /// database is then unchanged (except if the outcome is unknown), and [`MergeError::branch`] is
+    /// the unchanged branch.
     pub fn merge(self, db: &(impl KvDatabase + ?Sized)) -> std::result::Result<(), MergeError> {
         match self.try_merge(db) {
             Ok(()) => Ok(()),

@@ -1,10 +1,10 @@
-//! Whether changes affect what was read.
+//! Whether changes affect reads.
 
 use std::ops::Bound::{Excluded, Included, Unbounded};
 
 use crate::{Conflict, Direction, KeyRanges, KeySpan, KvRead, Result, Writes};
 
-/// The conflicts between what one transaction has read and what another one wrote that committed
+/// The conflicts between the reads of one transaction and the writes of another one that committed
 /// after the first began: first removes, then puts, then adjusts.
 ///
 /// Writes never conflict with writes. Keys decide, not values: a put of the same value conflicts.
@@ -54,9 +54,9 @@ fn read_keys<'a, V>(
     Box::new(reads.iter().flat_map(keys_in))
 }
 
-/// The first difference, by value, between `old` and `new` in what `reads` covers: what
-/// [`KvRead::first_difference`] does for contents that have nothing better. Costs a scan of both
-/// over everything that was read.
+/// The first difference, by value, between `old` and `new` in the ranges of `reads`.
+/// [`KvRead::first_difference`] does the same for contents without a faster way. Costs a scan of
+/// both over everything that was read.
 ///
 /// # Errors
 /// The errors of reading `old` or `new`.

@@ -1,4 +1,4 @@
-//! A base store with the changes over it, and the record of what was read from it.
+//! A base store with the changes over it, and the record of the reads from it.
 
 use std::borrow::Cow;
 use std::sync::{Mutex, MutexGuard};
@@ -7,7 +7,7 @@ use super::read_record::Reads;
 use crate::store_parts::lock::lock;
 use crate::{Blob, Direction, KeySpan, KvRead, Writes};
 
-/// What a view consists of.
+/// The parts of a view.
 pub(super) struct Layers<B> {
     pub(super) base: B,
     pub(super) writes: Writes,
@@ -21,7 +21,7 @@ impl<B: KvRead> Layers<B> {
         Some(lock(reads))
     }
 
-    /// Records that `span` of the base was read. Leaves out what removes hide at its start
+    /// Records that `span` of the base was read. Leaves out the part that removes hide at its start
     /// (forward) or end (reverse), and leaves out its first key if that is `put`.
     pub(super) fn record_span(&self, span: KeySpan<'_>, direction: Direction, put: Option<&[u8]>) {
         let Some(mut record) = self.record() else { return };

@@ -108,7 +108,8 @@ impl<'v, B: KvRead> Reading<'v, B> {
     }
 }
 
-/// A visit to the base. It is recorded when it is dropped, in whatever way the visit ends.
+/// A visit to the base. It is recorded when it is dropped, so also if the visit ends early or
+/// panics.
 struct TrackedVisit<'a, B: KvRead> {
     layers: &'a Layers<B>,
     span: KeySpan<'a>,

@@ -1,7 +1,7 @@
-//! Changes over a store that stays as it is, with a record of what was read. The rest of the crate
-//! may call [`MutableView`], `branch.rs` (edits that outlive a transaction) and `conflict.rs`
-//! (whether changes affect what was read). `layers.rs` holds base, changes and record;
-//! `merged_read.rs` and `scan.rs` read base and changes as one; `read_record.rs` is the record.
+//! Changes over a store that stays as it is, with a record of the reads. The rest of the crate may
+//! call [`MutableView`], `branch.rs` (edits that outlive a transaction) and `conflict.rs` (whether
+//! changes affect reads). `layers.rs` holds base, changes and record; `merged_read.rs` and
+//! `scan.rs` read base and changes as one; `read_record.rs` is the record.
 
 pub(crate) mod branch;
 pub(crate) mod conflict;
@@ -57,14 +57,14 @@ pub struct MutableView<B> {
 }
 
 impl<B: KvRead> MutableView<B> {
-    /// A view of `base` that records what is read.
+    /// A view of `base` that records reads.
     pub fn new(base: B) -> Self {
         let mut view = Self::untracked(base);
         view.layers.reads = Some(Mutex::default());
         view
     }
 
-    /// A view of `base` that does not record what is read.
+    /// A view of `base` that does not record reads.
     pub fn untracked(base: B) -> Self {
         let max_key_len = base.max_key_len();
         let layers = Layers { base, writes: Writes::default(), reads: None };
@@ -81,19 +81,19 @@ impl<B: KvRead> MutableView<B> {
         &self.layers.writes
     }
 
-    /// What the answers so far depend on. Empty if nothing is recorded.
+    /// The ranges on which the answers so far depend. Empty if nothing is recorded.
     ///
     /// Sorts the record, which costs O(n log n) in the reads since the last call.
     pub fn reads(&self) -> KeyRanges {
         self.layers.record().map_or_else(KeyRanges::new, |mut reads| reads.ranges().clone())
     }
 
-    /// Forgets what was read, and records nothing from now on. This cannot be undone.
+    /// Forgets the recorded reads, and records nothing from now on. This cannot be undone.
     pub fn disable_read_tracking(&mut self) {
         self.layers.reads = None;
     }
 
-    /// The same view for reads that are not recorded. What they return may be outdated when the
+    /// The same view for reads that are not recorded. Their results may be outdated when the
     /// transaction commits, and the commit does not notice.
     ///
     /// ```
@@ -108,8 +108,8 @@ impl<B: KvRead> MutableView<B> {
         WeakReads(self)
     }
 
-    /// The first conflict between what was read and the `writes` that others have made to the base
-    /// since.
+    /// The first conflict between the recorded reads and the `writes` that others have made to the
+    /// base since.
     ///
     /// Writes never conflict with writes. Keys decide, not values: a put of the same value
     /// conflicts. Costs as much as [`reads`](MutableView::reads), and a search for each range read
@@ -118,12 +118,12 @@ impl<B: KvRead> MutableView<B> {
         conflicts(self.layers.record()?.ranges(), writes).next()
     }
 
-    /// The changes, without what was read.
+    /// The changes, without the recorded reads.
     pub fn into_writes(self) -> Writes {
         self.layers.writes
     }
 
-    /// The base, what was read from it, and the changes.
+    /// The base, the recorded reads from it, and the changes.
     pub fn into_parts(self) -> (B, KeyRanges, Writes) {
         let reads = self
             .layers
@@ -160,8 +160,8 @@ impl<B: KvRead> MutableView<B> {
 }
 
 impl MutableView<SharedRead> {
-    /// What this view shows now; later changes do not affect it. Costs a copy of the changes made
-    /// so far.
+    /// The present content of this view; later changes do not affect it. Costs a copy of the
+    /// changes made so far.
     pub fn snapshot(&self) -> SharedRead {
         // Without changes the base itself is the snapshot.
         if self.layers.writes.is_empty() {
@@ -193,7 +193,7 @@ impl<B: KvRead> KvRead for MutableView<B> {
 impl<B: KvRead> KvWrite for MutableView<B> {
     fn put(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
         self.check_change(key)?;
-        // A put overrides what was to be added before.
+        // A put overrides earlier additions.
         if !self.layers.writes.adjusts.is_empty() {
             self.layers.writes.adjusts.remove(key);
         }

@@ -1,4 +1,4 @@
-//! The record of what was read.
+//! The record of reads.
 
 use std::collections::HashSet;
 
@@ -6,7 +6,7 @@ use crate::{Direction, KeyRanges, KeySpan};
 
 /// At most this many single keys are remembered, and as many ranges. If there are more, neighbours
 /// become one range, which also has the keys between them. So the record takes a limited amount of
-/// memory whatever the transaction reads, and a transaction that reads more may conflict with
+/// memory, however much the transaction reads, and a transaction that reads more may conflict with
 /// writes to keys that it has not read.
 const MOST: usize = 1 << 18;
 /// How many neighbours become one range.
@@ -51,7 +51,7 @@ impl Reads {
         }
     }
 
-    /// Forgets what is between neighbours if there are too many.
+    /// Forgets the gaps between neighbours if there are too many of them.
     fn limit(&mut self) {
         if self.keys.len().max(self.ranges.len()) <= self.most {
             return;

@@ -8,7 +8,7 @@ use std::ops::Bound::{Excluded, Included, Unbounded};
 use super::layers::Layers;
 use crate::{Direction, KeySpan, KvRead, Pair, Result, Scan};
 
-/// The pairs of a span as a view shows them. Records what each step has read of the base.
+/// The pairs of a span as a view shows them. Records the part of the base that each step has read.
 pub(super) struct Merge<'a, B> {
     layers: &'a Layers<B>,
     direction: Direction,
@@ -125,7 +125,7 @@ impl<'a, B: KvRead> Merge<'a, B> {
         Ok(pair)
     }
 
-    /// Records what was read to find `key`, and shortens the rest of the span.
+    /// Records the span that was read to find `key`, and shortens the rest of the span.
     fn advance(&mut self, key: &[u8], put: Option<&[u8]>) {
         if !self.track {
             return;

@@ -9,13 +9,13 @@ use crate::keys::hex_digit;
 /// The parts of a URL of servers: `user:password@host:port,other/path?name=value` after the scheme.
 #[derive(Clone, PartialEq, Eq)]
 pub struct ServerUrl<'u> {
-    /// Empty if the URL names none.
+    /// Empty if the URL names no user.
     pub user: String,
     /// The password.
     pub password: Option<String>,
     /// The hosts, separated by commas, as they are written: see [`ServerUrl::host`].
     pub hosts: &'u str,
-    /// What comes after the slash; empty if there is nothing.
+    /// The text after the slash; empty if there is no text.
     pub path: String,
     /// Names and values, in their order.
     pub parameters: Vec<(&'u str, String)>,
@@ -33,8 +33,8 @@ impl fmt::Debug for ServerUrl<'_> {
 }
 
 impl<'u> ServerUrl<'u> {
-    /// Divides what comes after the scheme and its `://`. All parts can be left out. `path` says in
-    /// an error what the path of such a URL is.
+    /// Divides the text after the scheme and its `://`. All parts can be left out. `path` names the
+    /// path of such a URL in errors.
     ///
     /// # Errors
     /// Which part has a `%` without two digits after it, or an `@` in its wrong place. It never
@@ -109,7 +109,7 @@ impl<'u> ServerUrl<'u> {
     }
 }
 
-/// What libraries of systems say of names that no host has.
+/// The messages of system libraries for names that no host has.
 const UNKNOWN: [&str; 5] = [
     "Name or service not known",
     "No address associated with hostname",
@@ -135,7 +135,7 @@ impl ServerHost {
     /// Its addresses; there is at least one.
     ///
     /// # Errors
-    /// What the system says; see [`is_unknown`](Self::is_unknown).
+    /// The error of the system; see [`is_unknown`](Self::is_unknown).
     ///
     /// ```
     /// use permazen_kv::remote::ServerHost;
@@ -167,7 +167,7 @@ impl ServerHost {
         error.get_ref().is_some_and(|error| error.is::<UnknownHost>())
     }
 
-    /// Whether what is sent stays on this machine.
+    /// Whether data for this host stays on this machine.
     pub fn is_local(&self) -> bool {
         self.name == "localhost"
             || self.name.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback())

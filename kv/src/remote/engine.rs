@@ -1,4 +1,4 @@
-//! What a store on another machine supplies: how to ask it, and how to commit.
+//! The trait that a store on another machine implements: how to ask it, and how to commit.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -49,7 +49,7 @@ pub struct RangePage {
     pub is_last: bool,
 }
 
-/// What a transaction commits.
+/// The changes that a transaction commits.
 #[derive(Debug, Default)]
 pub struct Changes {
     /// Removes and puts. Adjusts of counters have become puts.
@@ -57,7 +57,8 @@ pub struct Changes {
     /// Keys that must be absent in the committed state. If one is there, the commit is
     /// [`KvError::Retry`].
     pub absent: BTreeSet<Vec<u8>>,
-    /// What the answers depended on, if the engine [asks for that](Engine::checks_reads).
+    /// The ranges on which the answers depended, if the engine [asks for
+    /// that](Engine::checks_reads).
     pub reads: Option<KeyRanges>,
 }
 
@@ -68,8 +69,8 @@ impl Changes {
     }
 }
 
-/// A store on another machine: what [`RemoteDatabase`](super::RemoteDatabase) makes a
-/// [`KvDatabase`](crate::KvDatabase) of.
+/// A store on another machine, of which [`RemoteDatabase`](super::RemoteDatabase) makes a
+/// [`KvDatabase`](crate::KvDatabase).
 pub trait Engine: fmt::Debug + Send + Sync + 'static {
     /// Begins a transaction. The store need not be asked yet: the beginning can travel with the
     /// first question.
@@ -78,12 +79,12 @@ pub trait Engine: fmt::Debug + Send + Sync + 'static {
     /// Retryable if no connection was free in time.
     fn begin(&self, options: &TxOptions) -> Result<Box<dyn Session>>;
 
-    /// What transactions offer. `timeouts`, `read_only_switch`, `pending_writes` and `lazy_begin`
-    /// are always there, `snapshots`, `untracked_reads` and `conflict_free_counters` never; what
-    /// the engine says of these does not count.
+    /// The capabilities of transactions. `timeouts`, `read_only_switch`, `pending_writes` and
+    /// `lazy_begin` are always there, `snapshots`, `untracked_reads` and `conflict_free_counters`
+    /// never; the values of the engine for these do not count.
     fn capabilities(&self) -> Capabilities;
 
-    /// What messages call the store, without a password.
+    /// The name of the store in messages, without a password.
     fn name(&self) -> String {
         "a store on a server".to_owned()
     }
@@ -97,14 +98,12 @@ pub trait Engine: fmt::Debug + Send + Sync + 'static {
         usize::MAX
     }
 
-    /// Whether a commit needs to know what was read. Without that, the store finds conflicts
-    /// itself.
+    /// Whether a commit needs to know the reads. Without that, the store finds conflicts itself.
     fn checks_reads(&self) -> bool {
         false
     }
 
-    /// Begins to watch a key. A [`WatchTracker`](super::WatchTracker) keeps watches until they are
-    /// told.
+    /// Begins to watch a key. A [`WatchTracker`](super::WatchTracker) keeps watches until they end.
     ///
     /// # Errors
     /// [`KvError::Unsupported`] if the engine has no watches.
@@ -120,7 +119,7 @@ pub trait Engine: fmt::Debug + Send + Sync + 'static {
         Err(KvError::Unsupported("statistics"))
     }
 
-    /// What the engine has counted: requests, connections, waits for these, and failovers.
+    /// The counters of the engine: requests, connections, waits for these, and failovers.
     /// Transactions, commits and conflicts are counted above it.
     fn counters(&self) -> Counters {
         Counters::default()
@@ -185,7 +184,7 @@ pub trait Session: Send {
     /// do not matter any more, unless they are errors.
     ///
     /// # Errors
-    /// [`KvError::OutcomeUnknown`] only if no server can say what became of the commit. After any
+    /// [`KvError::OutcomeUnknown`] only if no server can tell the outcome of the commit. After any
     /// other error nothing was changed.
     fn commit(self: Box<Self>, changes: Changes) -> Result<()>;
 }

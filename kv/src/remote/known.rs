@@ -1,4 +1,4 @@
-//! What a transaction knows of the store: pairs, and ranges in which there are no others.
+//! The part of the store that a transaction knows: pairs, and ranges in which there are no others.
 
 use std::collections::BTreeMap;
 use std::ops::Bound::{Excluded, Included, Unbounded};
@@ -71,8 +71,8 @@ impl Known {
         }
     }
 
-    /// The first pairs of a span, at most `most`, and what of the span comes after them. They can
-    /// be fewer although more are known. `None` if the start of the span is not known.
+    /// The first pairs of a span, at most `most`, and the rest of the span after them. They can be
+    /// fewer although more are known. `None` if the start of the span is not known.
     pub(super) fn take(
         &self,
         span: KeySpan<'_>,
@@ -93,7 +93,7 @@ impl Known {
             (Direction::Reverse, [(first, _), ..]) => rest.max = Some(first.to_vec()),
             (_, []) => {}
         }
-        // This saves asking for what is known to be the end.
+        // This saves a question for a rest that is known to be empty.
         let is_more = match direction {
             Direction::Forward => match taken.after() {
                 Some((next, _)) => key::below(next, part.max),
@@ -246,7 +246,7 @@ impl Taken {
     }
 }
 
-/// What is left of a span.
+/// The rest of a span.
 #[derive(Debug, Clone)]
 pub(super) struct Rest {
     pub(super) min: Vec<u8>,

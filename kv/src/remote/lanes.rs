@@ -38,8 +38,8 @@ impl Lanes {
     }
 
     /// A session that no thread uses now. If there are several, the one that this thread has used
-    /// last, because it has what the thread has read and asked for. Waits for the first session if
-    /// all are busy and no more can be made.
+    /// last, because it has the pairs that the thread has read and asked for. Waits for the first
+    /// session if all are busy and no more can be made.
     pub(super) fn choose(&self) -> MutexGuard<'_, State> {
         let Some(others) = self.others.get() else { return lock(&self.first) };
         let me = thread::current().id();

@@ -1,4 +1,4 @@
-//! Watches of keys on a store that tells on one connection what others commit.
+//! Watches of keys on a store that reports the commits of others on one connection.
 
 use std::error::Error;
 use std::fmt;
@@ -30,23 +30,23 @@ fn longest_pause(failure: &NoNews) -> Duration {
     }
 }
 
-/// What a store tells.
+/// A report of a store.
 #[derive(Debug)]
 pub enum Heard {
     /// Nothing was changed.
     Nothing,
-    /// These writes were made. Values and what was there before do not matter.
+    /// These writes were made. The values, and the pairs from before, do not matter.
     Writes(Writes),
     /// Something was changed, and it is not known what.
     Anything,
 }
 
-/// A store that tells what others commit: what a [`WatchListener`] needs.
+/// A store that reports the commits of others, which a [`WatchListener`] needs.
 pub trait News: Send + Sync + 'static {
     /// A connection on which the store tells.
     type Connection;
 
-    /// What messages call the store.
+    /// The name of the store in messages.
     fn name(&self) -> String;
 
     /// A connection on which the store tells of all commits from now on, and how another thread
@@ -56,8 +56,8 @@ pub trait News: Send + Sync + 'static {
     /// If the store cannot be reached. It is tried again, after a pause.
     fn connect(&self) -> std::result::Result<(Self::Connection, Closer), NoNews>;
 
-    /// Waits for what the store tells next. Now and then it has to ask whether the store is still
-    /// there.
+    /// Waits for the next report of the store. Now and then it has to ask whether the store is
+    /// still there.
     ///
     /// # Errors
     /// If the connection is lost. Then all watches end, and another connection is made.
@@ -183,7 +183,7 @@ impl<N: News> Shared<N> {
                     state.failure = Some(failure.to_string());
                     drop(state);
                     tracing::debug!(server = self.news.name(), %failure, "the connection for watches is lost");
-                    // It is not known what is changed meanwhile.
+                    // It is not known which keys are changed meanwhile.
                     self.tell(&Heard::Anything);
                 }
                 Err(failure) => {
@@ -221,7 +221,7 @@ impl<N: News> Shared<N> {
         }
     }
 
-    /// Ends the watches of what was written.
+    /// Ends the watches of the written keys.
     fn tell(&self, heard: &Heard) {
         let woken = catch_unwind(AssertUnwindSafe(|| match heard {
             Heard::Nothing => {}

@@ -9,14 +9,14 @@
 //! - keeps its own writes until it commits, and sends them in one request with the commit;
 //! - reads ranges in pages, of 256 pairs at first, then of twice as many each time, up to 1 MiB.
 //!   From the second page on, the next page is under way while the caller works;
-//! - sends what [`KvRead::prefetch`](crate::KvRead::prefetch) says with its next question;
+//! - sends the spans of [`KvRead::prefetch`](crate::KvRead::prefetch) with its next question;
 //! - begins with its first question.
 //!
-//! What it keeps of the store is limited to about 32 MiB.
+//! The pairs of the store that it keeps are limited to about 32 MiB.
 //!
-//! `engine.rs` is what an engine supplies; `state.rs` asks one session and remembers, in
-//! `known.rs`; `reader.rs` reads, on as many sessions as threads read a snapshot at once, in
-//! `lanes.rs`; `transaction.rs` is the transaction over it, and `shared.rs` is what it shares with
+//! `engine.rs` is the trait of an engine; `state.rs` asks one session and remembers, in `known.rs`;
+//! `reader.rs` reads, on as many sessions as threads read a snapshot at once, in `lanes.rs`;
+//! `transaction.rs` is the transaction over it, and `shared.rs` is the state that it shares with
 //! its database. `address.rs` reads URLs, `tls.rs` encrypts, `listener.rs` keeps watches,
 //! `server_counts.rs` counts requests, and `pauses.rs` says how long to wait between attempts;
 //! these are for engines. `simulated.rs` is an engine in memory for tests.
@@ -120,7 +120,7 @@ impl<E: Engine> KvDatabase for RemoteDatabase<E> {
     }
 
     fn counters(&self) -> Counters {
-        // The engine counts what its transactions wait for.
+        // The engine counts the waits of its transactions.
         self.shared.engine.counters().or(self.shared.counts.counters())
     }
 }

@@ -1,4 +1,4 @@
-//! Reads of one transaction: from what it knows, else from the store.
+//! Reads of one transaction: from the pairs that it knows, else from the store.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -28,7 +28,7 @@ const PAGE_BYTES: usize = 1 << 20;
 /// At most this many ranges that will be read soon are noted.
 const MOST_WANTED: usize = 1024;
 
-/// What a transaction reads. All of it comes from one state of the store.
+/// Reads for a transaction. All of them see one state of the store.
 pub(super) struct Reader {
     lanes: Lanes,
     max_key_len: usize,

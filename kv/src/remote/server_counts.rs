@@ -1,4 +1,4 @@
-//! What engines count, and tell to `tracing`.
+//! The counters of engines, and their events for `tracing`.
 
 use std::fmt::Display;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -7,9 +7,9 @@ use std::time::Instant;
 use crate::Counters;
 use crate::store_parts::counts::{Waiting, Waits, target};
 
-/// What an [`Engine`](super::Engine) counts: requests, waits for connections, and failovers. Each
-/// of these is also an event of `tracing`, with the names that the guide lists, if a subscriber
-/// wants it.
+/// The counters of an [`Engine`](super::Engine): requests, waits for connections, and failovers.
+/// Each of these is also an event of `tracing`, with the names that the guide lists, if a
+/// subscriber wants it.
 ///
 /// ```
 /// use permazen_kv::remote::ServerCounts;
@@ -63,12 +63,12 @@ impl ServerCounts {
         );
     }
 
-    /// Counts that a transaction waits for a connection, until what is returned is dropped.
+    /// Counts that a transaction waits for a connection, until the returned value is dropped.
     pub fn wait(&self) -> ConnectionWait<'_> {
         ConnectionWait(self.waits.since(Instant::now()))
     }
 
-    /// What was counted.
+    /// The counters.
     pub fn counters(&self) -> Counters {
         let of = |count: &AtomicU64| Some(count.load(Relaxed));
         let own = Counters {

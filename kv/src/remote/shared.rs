@@ -1,4 +1,4 @@
-//! What a database shares with its transactions, which keep it open.
+//! The state that a database shares with its transactions, which keep it open.
 
 use std::sync::Arc;
 

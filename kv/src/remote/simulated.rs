@@ -1,4 +1,4 @@
-//! A store of another machine, in memory, for tests of what is asked and how often.
+//! A store of another machine, in memory, for tests of which questions are asked and how often.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -54,7 +54,7 @@ impl SimulatedServer {
         SimulatedServer::default()
     }
 
-    /// A server that is told what was read, and finds conflicts in that.
+    /// A server that gets the reads with a commit, and finds conflicts with them.
     pub fn checking_reads() -> Self {
         SimulatedServer { state: Arc::new(State { checks_reads: true, ..State::default() }) }
     }
@@ -120,7 +120,7 @@ impl Engine for SimulatedServer {
 
 struct SimulatedSession {
     server: SimulatedServer,
-    /// The state, the own writes that were flushed, and what was read. `None` before the first
+    /// The state, the own writes that were flushed, and the reads. `None` before the first
     /// question.
     view: Option<MutableView<SharedRead>>,
     answers: VecDeque<(Instant, Vec<RangePage>)>,

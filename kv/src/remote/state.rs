@@ -1,5 +1,5 @@
-//! One session: what is known from it, which questions are under way, and why nothing can be asked
-//! any more.
+//! One session: the pairs that are known from it, which questions are under way, and why nothing
+//! can be asked any more.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -12,14 +12,14 @@ use crate::store_parts::earlier_failure::EarlierFailure;
 use crate::store_parts::process::Process;
 use crate::{Direction, Result, key};
 
-/// What a child of a fork cannot use, for errors.
+/// The name, in errors, of the store that a child of a fork cannot use.
 pub(super) const FORKED: &str = "a store on a server";
 
-/// A session, and what is known from it.
+/// A session, and the pairs that are known from it.
 pub(super) struct State {
     pub(super) session: Box<dyn Session>,
     pub(super) known: Known,
-    /// What will be read soon. It travels with the next question.
+    /// The ranges that will be read soon. They travel with the next question.
     pub(super) wanted: Vec<RangeRead>,
     /// The questions of the requests that have no answer yet.
     pub(super) under_way: VecDeque<Vec<RangeRead>>,

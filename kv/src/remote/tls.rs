@@ -42,7 +42,7 @@ pub enum Tls {
         /// A file with trusted authorities; `None` for the authorities that the system trusts.
         roots: Option<PathBuf>,
     },
-    /// The server must have a certificate of an authority that is trusted, whatever its name.
+    /// The server must have a certificate of an authority that is trusted, with any name.
     OfAuthority {
         /// A file with trusted authorities; `None` for the authorities that the system trusts.
         roots: Option<PathBuf>,
@@ -75,7 +75,7 @@ pub enum TlsError {
 #[derive(Debug, Clone)]
 pub struct Encryption {
     config: Arc<ClientConfig>,
-    /// What the URL calls the file of trusted authorities.
+    /// The parameter of the URL that names the file of trusted authorities.
     parameter: Box<str>,
 }
 
@@ -126,8 +126,8 @@ impl Write for EncryptedStream {
 }
 
 impl Encryption {
-    /// How connections are encrypted; `None` if they are not. `parameter` is what the URL calls the
-    /// file of trusted authorities, for an error that says what to do.
+    /// How connections are encrypted; `None` if they are not. `parameter` is the parameter of the
+    /// URL that names the file of trusted authorities, for an error that says what to do.
     ///
     /// # Errors
     /// [`TlsError::Refused`] if there is something wrong with a file.
@@ -215,8 +215,8 @@ impl Encryption {
     }
 }
 
-/// Whether the server refuses the certificate of this program, or misses it. It may say so only
-/// when this program has already sent what it asks for.
+/// Whether the server refuses the certificate of this program, or misses it. The server may say so
+/// only when this program has already sent its request.
 fn refuses_certificate(error: &rustls::Error) -> bool {
     use AlertDescription::{
         AccessDenied, BadCertificate, CertificateExpired, CertificateRequired, CertificateRevoked,

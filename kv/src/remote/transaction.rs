@@ -1,4 +1,4 @@
-//! One transaction: what it has read, with its own writes over it.
+//! One transaction: the pairs that it has read, with its own writes over them.
 
 use std::cell::Cell;
 use std::collections::{BTreeSet, HashSet};
@@ -50,7 +50,8 @@ pub(super) struct RemoteTransaction<E> {
 }
 
 thread_local! {
-    /// Whether an attempt of this thread could not go on because its transaction was not certain.
+    /// Whether an attempt of this thread could not continue because its transaction was not
+    /// certain.
     static WANTS_CERTAINTY: Cell<bool> = const { Cell::new(false) };
 }
 
@@ -61,7 +62,7 @@ struct Flushed {
     numbers: HashSet<u64>,
     /// How many are too many.
     most: usize,
-    /// What makes them.
+    /// Makes these numbers.
     hasher: RandomState,
 }
 
@@ -133,7 +134,7 @@ impl<E: Engine> RemoteTransaction<E> {
         Ok(&mut self.view)
     }
 
-    /// Lets the store take what was written.
+    /// Sends the writes to the store.
     fn flush(&mut self) -> Result<()> {
         self.add_up()?;
         let reader = Arc::clone(self.view.base());
@@ -177,7 +178,7 @@ impl<E: Engine> RemoteTransaction<E> {
         self.view.writes().puts.contains_key(key)
     }
 
-    /// The reader, and what is to be committed.
+    /// The reader, and the changes to commit.
     fn into_parts(self) -> (Arc<Reader>, Changes) {
         let tracks = self.shared.engine.checks_reads() && !self.is_read_only;
         let (reader, reads, mut writes) = self.view.into_parts();
@@ -313,8 +314,8 @@ impl<E: Engine> KvTransaction for RemoteTransaction<E> {
         let is_flushed = self.flushed.is_any;
         let (reader, changes) = self.into_parts();
         let has_written = is_flushed || !changes.is_empty();
-        // Others may still hold what the transaction saw before its writes. It ends for them as
-        // well.
+        // Others may still hold the state that the transaction saw before its writes. It ends for
+        // them as well.
         match (has_written, is_begun) {
             (true, _) => counts.committed(reader.end().commit(changes)),
             (false, true) => {

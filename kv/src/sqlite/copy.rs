@@ -62,8 +62,8 @@ fn create<T>(
     Ok(written)
 }
 
-/// Makes a copy of a database, page by page. The source stays in one read transaction, so what
-/// others commit meanwhile is not in the copy, and does not make SQLite begin again.
+/// Makes a copy of a database, page by page. The source stays in one read transaction, so commits
+/// of others meanwhile are not in the copy, and do not make SQLite begin again.
 pub(super) fn copy_database(
     shared: &Arc<Shared>,
     target: &Path,
@@ -142,7 +142,7 @@ pub(super) fn compact(
     let pooled = shared.take()?;
     let connection = &pooled.connection;
     connection.busy_timeout(wait).map_err(failed)?;
-    // What the log has of earlier commits counts as well.
+    // Earlier commits in the log count as well.
     let empty_log =
         || connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(())).map_err(failed);
     empty_log()?;

@@ -21,7 +21,7 @@ pub(super) fn failed(path: &Path, what: &'static str, error: rusqlite::Error) ->
     let in_the_way =
         || format!("{}: {what}: another transaction is in the way: {error}", path.display());
     match error.sqlite_error_code() {
-        // What it has read is not the latest state any more.
+        // The state that it has read is not the latest any more.
         Some(ErrorCode::DatabaseBusy) if extended_code(&error) == Some(SQLITE_BUSY_SNAPSHOT) => {
             Conflict::Reported(in_the_way().into()).into()
         }

@@ -1,5 +1,5 @@
 //! SQLite databases in the file format of Permazen for Java (docs/src/format.md#sqlite). The rest
-//! of the crate may call what is public here, [`SqliteStore`] and [`SqliteBuilder`]; all other
+//! of the crate may call the public items here, [`SqliteStore`] and [`SqliteBuilder`]; all other
 //! files are for this folder only.
 //!
 //! The pairs are the rows of one table with two BLOB columns. The database is in WAL mode.

@@ -1,10 +1,11 @@
 //! Which database files this process has open, and where.
 //!
-//! SQLite finds the log of a database by the name of the file, and uses it whatever file wrote it.
-//! So a file must not be opened beside the log of another file that had its place before, if this
-//! process has that file open or had it open when it was replaced. A log that another process has
-//! begun beside the new file belongs to the new file, and its commits may be only there. So the log
-//! of the old file is recognized by its identity and its first bytes, and not by its name.
+//! SQLite finds the log of a database by the name of the file, and uses it even if another file
+//! wrote it. So a file must not be opened beside the log of another file that had its place before,
+//! if this process has that file open or had it open when it was replaced. A log that another
+//! process has begun beside the new file belongs to the new file, and its commits may be only
+//! there. So the log of the old file is recognized by its identity and its first bytes, and not by
+//! its name.
 
 use std::fs::{self, File, Metadata};
 use std::io::{self, Read};
@@ -83,7 +84,7 @@ struct Log {
 }
 
 impl Log {
-    /// The log of the database at `place`; `None` if there is none or it is empty.
+    /// The log of the database at `place`; `None` if there is no log or it is empty.
     fn at(place: &Path) -> Option<Log> {
         let path = beside(place, LOG);
         // Opening a named pipe would wait until another process writes to it.
@@ -99,7 +100,7 @@ impl Log {
     }
 }
 
-/// What is known about the place of a database.
+/// The known state of the place of a database.
 struct Known {
     place: PathBuf,
     id: Identity,

@@ -2,7 +2,7 @@
 //! file that is open.
 //!
 //! A connection keeps the file it has opened when another file takes its place, for example when a
-//! backup is restored. What is then committed to it is lost to all others.
+//! backup is restored. Commits to it are then lost to all others.
 
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;

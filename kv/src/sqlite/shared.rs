@@ -1,4 +1,4 @@
-//! What the transactions of a database share.
+//! The state that the transactions of a database share.
 
 use std::sync::{Arc, Mutex, MutexGuard};
 

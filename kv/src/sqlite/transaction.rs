@@ -27,7 +27,7 @@ const LATE_WAIT: Duration = Duration::from_secs(3);
 /// The longest time SQLite can wait: about 24 days.
 const LONGEST_WAIT: Duration = Duration::from_millis(i32::MAX as u64);
 
-/// The longest key, and the longest pair: what this build of SQLite allows for a row.
+/// The longest key, and the longest pair: the limit of this build of SQLite for a row.
 const MAX_KEY: usize = 1_000_000_000;
 
 /// The reads of a type whose method `with` runs an operation.

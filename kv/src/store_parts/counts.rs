@@ -1,7 +1,7 @@
-//! Counts what is done with a store, and tells it to `tracing`.
+//! Counts the operations on a store, and sends events to `tracing`.
 //!
-//! Nothing that is told contains keys or values. The text of an error can name a key, so a word for
-//! the kind of the error is told instead.
+//! No event contains keys or values. The text of an error can name a key, so the event has a word
+//! for the kind of the error instead.
 
 use std::cell::Cell;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -12,7 +12,7 @@ use super::lock::lock;
 use super::traced::Traced;
 use crate::{Counters, KvError, KvTransaction, Result, TxOptions};
 
-/// The targets of what is told. The guide lists them, with the fields.
+/// The targets of the events. The guide lists them, with the fields.
 pub(crate) mod target {
     pub(crate) const TRANSACTION: &str = "permazen::transaction";
     pub(crate) const COMMIT: &str = "permazen::commit";
@@ -24,7 +24,7 @@ pub(crate) mod target {
 /// The running counts of a store.
 #[derive(Debug, Default)]
 pub(crate) struct Counts {
-    /// What the store is called.
+    /// The name of the store.
     store: Box<str>,
     begun: AtomicU64,
     commits: AtomicU64,
@@ -122,7 +122,7 @@ impl Counts {
         }
     }
 
-    /// Notes what became of the commit of a transaction that has written something.
+    /// Notes the outcome of the commit of a transaction that has written something.
     #[inline]
     pub(crate) fn committed(&self, done: Result<()>) -> Result<()> {
         match &done {
@@ -188,13 +188,13 @@ impl Counts {
         }
     }
 
-    /// What was counted, for a store in which transactions that write take turns, so that there are
-    /// no conflicts.
+    /// The counters of a store in which transactions that write take turns, so that there are no
+    /// conflicts.
     pub(crate) fn of_turns(&self) -> Counters {
         Counters { conflicts: None, ..self.counters() }
     }
 
-    /// What was counted.
+    /// The counters.
     pub(crate) fn counters(&self) -> Counters {
         let of = |count: &AtomicU64| Some(count.load(Relaxed));
         let own = Counters {

@@ -11,7 +11,7 @@ pub(crate) fn missing_above(path: &Path) -> Option<PathBuf> {
         .map(Path::to_path_buf)
 }
 
-/// What is said if it is missing.
+/// The message if it is missing.
 pub(crate) fn is_missing(directory: &Path) -> String {
     format!(
         "there is no directory {}; check the path, or make that directory first",

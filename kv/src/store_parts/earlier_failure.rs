@@ -2,7 +2,7 @@
 
 use crate::KvError;
 
-/// What has failed. Each later operation of the transaction returns it as an error, and so does the
+/// The failure. Each later operation of the transaction returns it as an error, and so does the
 /// commit.
 #[derive(Debug, Clone)]
 pub(crate) struct EarlierFailure {

@@ -15,12 +15,13 @@ use crate::{KvError, Result};
 /// would keep LMDB and SQLite out, which open the file by its name. There, others cannot remove the
 /// file as long as this has it open.
 pub(crate) struct NewFile<'t> {
-    /// What errors name: the file, or the directory that stands for it.
+    /// The path in errors: the file, or the directory that stands for it.
     named: &'t Path,
     target: PathBuf,
-    /// What to say if there is a file of that name already.
+    /// The message if there is a file of that name already.
     exists: &'static str,
-    // What is declared first is dropped first: the file must be closed before it can be removed.
+    // The field that is declared first is dropped first: the file must be closed before it can be
+    // removed.
     #[cfg(windows)]
     pub(crate) file: File,
     part: Part,
@@ -122,7 +123,7 @@ impl<'t> NewFile<'t> {
         let synced = self.file.sync_all();
         synced.map_err(|error| cannot(self.named, "cannot sync the copy", &error))?;
         let linked = fs::hard_link(&self.part.0, &self.target);
-        // What comes last here is dropped first.
+        // The last variable here is dropped first.
         let NewFile { named, target, exists, file, part } = self;
         #[cfg(windows)]
         drop(file);
@@ -191,7 +192,7 @@ pub(crate) fn cannot(path: &Path, what: &str, error: &io::Error) -> KvError {
     }
 }
 
-/// What to say if there is a file already.
+/// The message if there is a file already.
 #[cfg(any(feature = "sqlite", feature = "xml"))]
 pub(crate) const EXISTS: &str = "there is a file already; remove it first, or copy to another name";
 

@@ -1,10 +1,10 @@
-//! What the stores on disk have in common.
+//! Code that the stores on disk have in common.
 
 use std::path::Path;
 
 use crate::{Capabilities, KvError};
 
-/// What they offer.
+/// Their capabilities.
 pub(crate) fn offered() -> Capabilities {
     Capabilities {
         serializable: true,

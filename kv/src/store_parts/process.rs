@@ -1,6 +1,6 @@
 //! The process that has made something. After `fork`, a child has a copy of all memory of its
-//! parent, but not its threads and its locks. What a thread of the parent held is never given back
-//! in the child.
+//! parent, but not its threads and its locks. A lock that a thread of the parent held is never
+//! given back in the child.
 
 use crate::{KvError, Result};
 
@@ -22,7 +22,7 @@ impl Process {
         number::now() == self.0
     }
 
-    /// Fails in a child that was forked from it. `store` names what it has open.
+    /// Fails in a child that was forked from it. `store` names the store that it has open.
     ///
     /// # Errors
     /// [`KvError::Forked`].

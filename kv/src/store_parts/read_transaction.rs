@@ -26,8 +26,8 @@ pub(crate) trait View: KvRead + Send + Sync + 'static {
     }
 }
 
-/// A transaction that reads one state. What it writes stays in memory. Costs nothing beyond the
-/// state as long as nothing is written.
+/// A transaction that reads one state. Its writes stay in memory. Costs nothing beyond the state as
+/// long as nothing is written.
 pub(crate) struct ReadTransaction<V> {
     base: Arc<V>,
     /// The state with the changes over it, once something was written.

@@ -31,7 +31,7 @@ const PATIENCE: Duration = Duration::from_millis(1);
 /// it with a limit, and each thread gets it in its turn.
 #[derive(Debug, Default)]
 pub(crate) struct WriteLock {
-    /// What is done with the store that this lock belongs to.
+    /// The counts of the store to which this lock belongs.
     counts: Counts,
     state: Mutex<State>,
     taken: AtomicBool,
@@ -99,7 +99,7 @@ pub(crate) struct WritePermit {
     lock: Arc<WriteLock>,
 }
 
-/// What a thread that waited for the right gets.
+/// The result of waiting for the right.
 #[derive(Debug)]
 pub(crate) enum Turn {
     /// The right to write.
@@ -122,8 +122,8 @@ pub fn note_wait_in_vain() {
     WAITED_IN_VAIN.set(true);
 }
 
-/// Notes that this thread begins another attempt, or commits. What it waited for in vain before no
-/// longer matters.
+/// Notes that this thread begins another attempt, or commits. Its earlier waits in vain no longer
+/// matter.
 pub(crate) fn forget_wait_in_vain() {
     WAITED_IN_VAIN.set(false);
 }
@@ -156,12 +156,12 @@ impl WriteLock {
         lock(&self.state)
     }
 
-    /// A lock for the right to write to what has this name.
+    /// A lock for the right to write to the store with this name.
     pub(crate) fn of(name: impl Into<Box<str>>) -> Arc<Self> {
         Arc::new(WriteLock { counts: Counts::of(name), ..WriteLock::default() })
     }
 
-    /// What is done with the store that this lock belongs to.
+    /// The counts of the store to which this lock belongs.
     pub(crate) fn counts(&self) -> &Counts {
         &self.counts
     }

@@ -53,7 +53,7 @@ impl Fixture {
         &**self.store.as_ref().expect("the store is open")
     }
 
-    /// Drops the store. What comes after must not ask for it.
+    /// Drops the store. The code after this must not ask for it.
     pub(super) fn close(&mut self) {
         self.store = None;
     }
@@ -119,7 +119,7 @@ pub fn get(store: &dyn KvDatabase, key: &[u8]) -> Option<Vec<u8>> {
     tx.get(key).unwrap().map(|value| value.into_owned())
 }
 
-/// Begins a transaction that sees what is committed by now.
+/// Begins a transaction that sees all commits until now.
 pub fn begin(store: &dyn KvDatabase, options: &TxOptions) -> Result<Tx> {
     let tx = store.begin(options)?;
     if store.capabilities().lazy_begin {
@@ -150,7 +150,7 @@ impl Rival {
         Rival(attempt(store))
     }
 
-    /// One that has read nothing, whatever the store needs to fix its state.
+    /// A rival that has read nothing, also if the store fixes the state only with a read.
     pub(super) fn begin_unread(store: &dyn KvDatabase) -> Self {
         match store.capabilities().lazy_begin {
             true => Rival(Some(store.begin(&TxOptions::writing()).unwrap())),

@@ -32,7 +32,7 @@ pub fn t058_both_read_and_write(fixture: &mut Fixture) {
     }
 }
 
-/// Both add to what they have read.
+/// Both add to the value that they have read.
 pub fn t059_lost_update(fixture: &mut Fixture) {
     let store = fixture.store();
     put_all(store, &[(b"k", &5i64.to_be_bytes())]);
@@ -149,8 +149,8 @@ pub fn t066_counter_read_and_adjust(fixture: &mut Fixture) {
     assert!(!(first.commit() && second.commit()), "both were committed");
 }
 
-/// Two transactions that can be put in order, but only in one that contradicts what a third
-/// transaction has seen.
+/// Two transactions that can be put in order, but only in an order that contradicts the reads of a
+/// third transaction.
 pub fn read_only_anomaly(fixture: &mut Fixture) {
     let store = fixture.store();
     let (mut withdrawal, mut deposit) = rivals(store);

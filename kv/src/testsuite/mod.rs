@@ -1,8 +1,8 @@
 //! The conformance suite: tests of what every store must do, for any store. Other crates may call
 //! [`conformance!`](crate::conformance) and everything that is public here.
 //!
-//! A store declares what it offers in its [`Capabilities`](crate::Capabilities). What it offers is
-//! tested. What it does not offer must return an error.
+//! A store declares what it offers in its [`Capabilities`](crate::Capabilities). Operations that it
+//! offers are tested. Operations that it does not offer must return an error.
 //!
 //! ```
 //! use permazen_kv::memory::MemoryStore;
@@ -19,7 +19,7 @@
 //!
 //! Some rows are missing. The rows 30, 53 and 54 cannot be violated: with the types of this crate
 //! no call can do it, because ending a transaction consumes it. The others are about one store, or
-//! about what is built on stores. In addition to the rows, the suite tests what
+//! about layers above stores. In addition to the rows, the suite tests what
 //! [`KvRead::visit`](crate::KvRead::visit),
 //! [`KvTransaction::version`](crate::KvTransaction::version) and
 //! [`KvTransaction::pending`](crate::KvTransaction::pending) promise.
@@ -51,10 +51,10 @@ pub use small_transactions::one_change_each;
 /// Takes the name of the module to make, and an expression. The expression is a closure that makes
 /// a [`Fixture`](crate::testsuite::Fixture) with a new, empty store each time it is called.
 ///
-/// A third argument leaves out what two kinds of stores cannot do: `without serializability` leaves
-/// out the histories, for a store that merges what concurrent transactions wrote.
-/// `without exact_watches` leaves out `t078_watches_do_not_fire`, for a store that also ends
-/// watches of keys that no transaction changed.
+/// A third argument leaves out tests that two kinds of stores cannot pass:
+/// `without serializability` leaves out the histories, for a store that merges the writes of
+/// concurrent transactions. `without exact_watches` leaves out `t078_watches_do_not_fire`, for a
+/// store that also ends watches of keys that no transaction changed.
 #[macro_export]
 macro_rules! conformance {
     ($name:ident, $make:expr) => {

@@ -83,7 +83,7 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// What an operation returned.
+/// The result of an operation.
 #[derive(Debug, PartialEq)]
 enum Outcome {
     Done,
@@ -184,7 +184,7 @@ fn on_map(map: &mut Map, operation: &Operation) -> Outcome {
     Outcome::Done
 }
 
-/// An open transaction, and what was done in it.
+/// An open transaction, and its operations.
 struct Open {
     tx: Tx,
     read_only: bool,
@@ -200,12 +200,12 @@ struct Open {
     begun_at: usize,
 }
 
-/// What a transaction had to commit.
+/// Whether a transaction had changes to commit.
 #[derive(Debug, PartialEq)]
 enum Changes {
     Nothing,
-    /// Only adjustments that changed nothing in what it saw: the key was missing or was no counter.
-    /// A store may do nothing for them, or repeat them on the state at the commit.
+    /// Only adjustments that changed nothing in the state that it saw: the key was missing or was
+    /// no counter. A store may do nothing for them, or repeat them on the state at the commit.
     Perhaps,
     Certainly,
 }

@@ -41,7 +41,7 @@ pub fn t001_absent_key(fixture: &mut Fixture) {
     }
 }
 
-/// `get_near` finds what two gets find, wherever the second key is.
+/// `get_near` finds the same as two gets, wherever the second key is.
 pub fn get_near_is_two_gets(fixture: &mut Fixture) {
     let object = |field: u8| vec![7, 7, field];
     let mut committed: Vec<Vec<u8>> = (0..40).filter(|n| n % 3 != 0).map(object).collect();
@@ -78,7 +78,7 @@ pub fn get_near_is_two_gets(fixture: &mut Fixture) {
     }
 }
 
-/// `get` returns what was put.
+/// `get` returns the value that was put.
 pub fn t002_value_is_returned(fixture: &mut Fixture) {
     let mut tx = begin(fixture, &[]);
     let value: Vec<u8> = (0..=255).collect();

@@ -65,7 +65,7 @@ fn check<K: KvRead + ?Sized>(source: &K, model: &Model) {
     assert!(pairs.next().is_none());
 }
 
-/// What is removed while it is shown is what a scan and single removals would remove.
+/// `remove_where` removes the same pairs as a scan and single removals.
 pub fn remove_where_is_its_parts(fixture: &mut Fixture) {
     let store = fixture.store();
     let mut numbers = Numbers(3);

@@ -1,11 +1,11 @@
-//! What keys and values of random changes look like.
+//! The shapes of keys and values of random changes.
 
 use std::ops::Range;
 
 use rand::RngExt;
 use rand::rngs::StdRng;
 
-/// What the keys and values of a stretch of changes look like.
+/// The shape of the keys and values of a stretch of changes.
 pub(crate) struct Shape {
     /// How many different keys there are.
     pub(crate) keys: u16,

@@ -1,7 +1,7 @@
 //! Transactions that change one thing each, a great number of them, compared with a sorted map.
 //!
-//! Structures that copy what they change, and keep room in it for the next change, are tried by
-//! this more than by large transactions: each change is one copy.
+//! Structures that copy the parts that they change, and keep room in them for the next change, are
+//! tested harder by this than by large transactions: each change is one copy.
 
 use std::collections::BTreeMap;
 
@@ -48,9 +48,9 @@ pub fn one_change_a_transaction(fixture: &mut Fixture) {
 }
 
 /// Makes `changes` transactions, each of which puts or removes one key, or removes one range. After
-/// each, what it has changed and the pairs beside that are compared with a sorted map. Now and then
+/// each, the changed pairs and their neighbours are compared with a sorted map. Now and then
 /// everything is compared, and so are snapshots that were held for a while, if the store has them.
-/// What is in the store before is removed.
+/// All pairs that are in the store before are removed.
 pub fn one_change_each(store: &dyn KvDatabase, changes: usize, seed: u64) {
     let mut rng = StdRng::seed_from_u64(seed);
     for shape in &SHAPES {
@@ -103,7 +103,7 @@ fn run(store: &dyn KvDatabase, shape: &Shape, changes: usize, rng: &mut StdRng) 
     held.drain(..).for_each(|snapshot| compare(snapshot, changes));
 }
 
-/// Compares a snapshot with what there was when it was made.
+/// Compares a snapshot with the content at the time when it was made.
 fn compare((snapshot, model): (SharedRead, Model), step: usize) {
     assert!(same(&*snapshot, &model), "a snapshot at step {step}");
 }

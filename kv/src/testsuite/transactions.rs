@@ -17,7 +17,7 @@ fn reading(fixture: &Fixture) -> Tx {
     begin(fixture.store(), &TxOptions::reading()).unwrap()
 }
 
-/// Other transactions do not see what is not committed.
+/// Other transactions do not see uncommitted writes.
 pub fn t048_uncommitted_is_invisible(fixture: &mut Fixture) {
     put_all(fixture.store(), &[(b"a", b"1"), (b"b", b"1")]);
     let mut tx = writing(fixture);
@@ -43,7 +43,7 @@ pub fn t049_own_writes_are_visible(fixture: &mut Fixture) {
     assert_eq!(tx.scan(KeySpan::FULL, Direction::Reverse).unwrap().count(), 2);
 }
 
-/// A transaction sees what was committed before it began.
+/// A transaction sees the commits before it began.
 pub fn t050_committed_is_visible(fixture: &mut Fixture) {
     for i in 0..20u8 {
         write(fixture.store(), |tx| tx.put(b"k", &[i]));
@@ -214,8 +214,8 @@ pub fn t071_read_only_after_access(fixture: &mut Fixture) {
     }
 }
 
-/// With a limit of zero no time is left, with none it never ends. What is over stays over. A store
-/// without time-outs says so.
+/// With a limit of zero no time is left, without a limit the time is never over. Once it is over,
+/// it stays so. A store without time-outs says so.
 pub fn t072_time_out_values(fixture: &mut Fixture) {
     let mut tx = writing(fixture);
     if !fixture.store().capabilities().timeouts {
@@ -265,7 +265,7 @@ pub fn t073_time_out(fixture: &mut Fixture) {
     writing(fixture).commit().unwrap();
 }
 
-/// A snapshot keeps what the transaction saw, whatever happens later.
+/// A snapshot keeps the state that the transaction saw, whatever happens later.
 pub fn t074_t075_t076_snapshots(fixture: &mut Fixture) {
     let store = fixture.store();
     put_all(store, &[(b"a", b"1"), (b"b", b"1")]);
@@ -418,8 +418,8 @@ pub fn t081_untracked_reads(fixture: &mut Fixture) {
     assert!(tx.commit().unwrap_err().is_retryable());
 }
 
-/// Pending writes, made in the content that they change, lead to what the transaction sees. Asking
-/// for them is no read that could conflict.
+/// Pending writes, made in the content that they change, lead to the state that the transaction
+/// sees. Asking for them is no read that could conflict.
 pub fn pending_writes(fixture: &mut Fixture) {
     let store = fixture.store();
     put_all(store, &[(b"a", b"1"), (b"c", b"1"), (b"n", &[0, 0, 0, 0, 0, 0, 0, 1]), (b"z", b"")]);
@@ -449,8 +449,8 @@ pub fn pending_writes(fixture: &mut Fixture) {
         tx.rollback();
         assert_eq!(dump(&*base), before);
     }
-    // Another transaction changes what was shown. A server that finds conflicts itself counts the
-    // look as a read.
+    // Another transaction changes a pair that was shown. A server that finds conflicts itself
+    // counts the look as a read.
     let offered = store.capabilities();
     if offered.pending_writes && offered.concurrent_writers && !offered.lazy_begin {
         let mut tx = writing(fixture);
@@ -461,7 +461,7 @@ pub fn pending_writes(fixture: &mut Fixture) {
     }
 }
 
-/// What was committed is still there after the store was closed and opened again.
+/// Committed data is still there after the store was closed and opened again.
 pub fn t084_data_survives_reopening(fixture: &mut Fixture) {
     put_all(fixture.store(), &[(b"", b"empty"), (b"a", b""), (b"k", &[7; 10_000])]);
     let before = committed(fixture.store());

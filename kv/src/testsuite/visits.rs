@@ -1,4 +1,4 @@
-//! Visits, and numbers of states: what `KvRead::visit` and `KvTransaction::version` promise.
+//! Visits, and numbers of states: the promises of `KvRead::visit` and `KvTransaction::version`.
 
 use std::ops::ControlFlow;
 
@@ -58,7 +58,7 @@ fn assert_visits_are_scans(source: &dyn KvRead) {
     }
 }
 
-/// A visitor is shown what a scan returns: both ways, until it breaks, with the transaction's
+/// A visitor gets the same pairs as a scan: both ways, until it breaks, with the transaction's
 /// writes.
 pub fn visits_are_scans(fixture: &mut Fixture) {
     let store = fixture.store();

@@ -212,7 +212,7 @@ pub fn large_values_and_long_keys(fixture: &mut Fixture) {
     tx.commit().unwrap();
 }
 
-/// A key that must be new is put if it is absent; what is there stays.
+/// A key that must be new is put if it is absent; a present one stays.
 pub fn put_new_refuses_what_is_there(fixture: &mut Fixture) {
     let store = fixture.store();
     put_all(store, &[(b"a", b"1"), (b"k", b"1"), (b"kx", b"1")]);
@@ -226,7 +226,7 @@ pub fn put_new_refuses_what_is_there(fixture: &mut Fixture) {
     assert!(tx.get(b"a").unwrap().is_some() && tx.get(b"b").unwrap().is_none());
     assert!(!tx.put_new(b"a", b"2").unwrap());
     assert!(tx.put_new(b"b", b"2").unwrap());
-    // What this transaction has removed is absent.
+    // Keys that this transaction has removed are absent.
     tx.remove(b"k").unwrap();
     assert!(tx.put_new(b"k", b"2").unwrap());
     tx.remove_span(KeySpan::new(b"kx", None)).unwrap();
@@ -378,7 +378,7 @@ pub fn get_or_put_shows_what_is_there(fixture: &mut Fixture) {
     assert!(!(first && second && one == other), "both have put it");
 }
 
-/// What is appended is put, whether it comes last or not.
+/// A pair that is appended is put, whether it comes last or not.
 pub fn append_is_a_put(fixture: &mut Fixture) {
     let store = fixture.store();
     put_all(store, &[(b"m", b"old")]);

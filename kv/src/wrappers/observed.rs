@@ -96,7 +96,7 @@ pub(crate) struct Observed<O> {
     untracked: Untracked<O>,
 }
 
-/// What a transaction sees through untracked reads.
+/// The untracked reads of a transaction.
 struct Untracked<O> {
     tx: Box<dyn KvTransaction + Send>,
     observer: O,

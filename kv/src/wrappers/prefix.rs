@@ -29,7 +29,8 @@ use crate::{
 /// ```
 #[derive(Clone)]
 pub struct Prefixed<T> {
-    /// Holds what is wrapped, because it can be lent as its untracked view.
+    /// The wrapped store or transaction, in a struct of its own that can be lent as the untracked
+    /// view.
     part: Part<T>,
 }
 
@@ -63,7 +64,8 @@ impl<T> Prefixed<T> {
     }
 }
 
-/// What is wrapped, and the prefix. Read directly, it is what is seen through untracked reads.
+/// The wrapped store or transaction, and the prefix. Reads through this directly are the untracked
+/// reads.
 #[derive(Clone)]
 struct Part<T> {
     inner: T,

@@ -30,7 +30,7 @@ pub struct Writes {
     pub removes: KeyRanges,
     /// Values to be set.
     pub puts: BTreeMap<Vec<u8>, Vec<u8>>,
-    /// What will be added to counters.
+    /// The amounts to add to counters.
     pub adjusts: BTreeMap<Vec<u8>, i64>,
 }
 

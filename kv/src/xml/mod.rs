@@ -2,8 +2,8 @@
 //! everything public is for other crates.
 //!
 //! The document is that of Permazen for Java: [`dump`] writes the same bytes for the same pairs,
-//! and [`load`] reads what Java reads. Both stream: whatever the size of the document, they need
-//! memory only for its longest pair (or its longest comment or run of text, which no writer
+//! and [`load`] reads every document that Java reads. Both stream: for a document of any size, they
+//! need memory only for its longest pair (or its longest comment or run of text, which no writer
 //! produces).
 //!
 //! ```
@@ -33,7 +33,7 @@ pub use write::{Style, create_from, dump};
 use crate::KvError;
 use crate::contract::with_causes::WithCauses;
 
-/// What can go wrong while pairs are written to XML or read from it.
+/// An error while pairs are written to XML or read from it.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum XmlError {
@@ -44,7 +44,7 @@ pub enum XmlError {
         line: u64,
         /// The column in characters, starting with 1.
         column: u64,
-        /// What is wrong there.
+        /// The mistake there.
         message: String,
     },
     /// The text could not be read or written.

@@ -1,4 +1,4 @@
-//! Reads of a content whose progress a watch is told.
+//! Reads of a content that report their progress to a watch.
 
 use std::cell::RefCell;
 

@@ -76,7 +76,7 @@ fn map_size(path: &Path) -> u64 {
     u64::from_ne_bytes(start[32..].try_into().unwrap())
 }
 
-/// What other processes do.
+/// The work of other processes.
 #[test]
 fn child() {
     let Some((role, path)) = role() else { return };
@@ -151,7 +151,7 @@ fn an_environment_gets_smaller_and_keeps_everything() {
     fs::set_permissions(&data, fs::Permissions::from_mode(0o640)).unwrap();
     let (before, map_before) = (fs::metadata(&data).unwrap(), map_size(&path));
     assert_eq!(map_before, 64 << 20);
-    // What a process that was killed has left.
+    // The file that a killed process has left.
     fs::write(path.join("data.mdb.compact"), "left over").unwrap();
 
     let compacted = LmdbStore::builder().compact(&path, &mut Watch::new()).unwrap();
@@ -294,7 +294,7 @@ fn processes_that_wait_get_in() {
     assert!(refused.contains("being made compact"), "{refused}");
     let [(writer, _), (plain, _), (reader, out)] = &mut children[..] else { unreachable!() };
     assert!(writer.wait().unwrap().success() && plain.wait().unwrap().success());
-    // It sees what was committed to the new file.
+    // It sees the commits to the new file.
     wait_for(out, "open");
     reader.stdin.take().unwrap().write_all(b"writes plain").unwrap();
     assert!(reader.wait().unwrap().success());
@@ -345,7 +345,7 @@ fn an_sqlite_file_gets_smaller_and_keeps_everything() {
     let left = fill(&SqliteStore::open_or_create(&path).unwrap(), 5000);
     let builder = SqliteStore::builder().wait(Duration::from_millis(50));
     let compact = || builder.compact(&path, &mut Watch::new());
-    // Not while others write; what others read stays.
+    // Not while others write; the state that others read stays.
     let store = SqliteStore::open(&path).unwrap();
     let mut tx = writing(&store);
     tx.put(b"later", b"").unwrap();

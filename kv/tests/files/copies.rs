@@ -59,7 +59,7 @@ impl Way {
         }
     }
 
-    /// Opens a copy, changes it, and returns what was in it; `None` if there is none.
+    /// Opens a copy, changes it, and returns its pairs from before; `None` if there is no copy.
     fn found(self, target: &Path) -> Option<Pairs> {
         if !self.file(target).exists() {
             return None;
@@ -153,7 +153,7 @@ fn a_copy_has_all_pairs_and_can_be_used() {
         let copied = way.copy(source, target, &mut Watch::new().progress(&mut tell)).unwrap();
         let expected = dump(&*reading(source.store()));
         assert_eq!(way.found(target).unwrap(), expected, "{way:?}");
-        // It was told how far it was, up to the end.
+        // The watch got the progress, up to the end.
         assert_eq!(told.last(), Some(&copied));
         assert!(told.len() > 2 && told.is_sorted_by_key(|copied| copied.bytes), "{way:?} {told:?}");
         match way {
@@ -180,7 +180,7 @@ fn an_empty_store_can_be_copied() {
     }
 }
 
-/// What others commit while the copy is made is not in it.
+/// Commits of others while the copy is made are not in it.
 #[test]
 fn a_copy_has_one_state() {
     in_each_way(6_000_000, |way, source, target| {
@@ -389,7 +389,7 @@ fn a_copy_of_an_sqlite_file_has_its_other_tables() {
     assert_eq!(Way::Sqlite.found(&target).unwrap(), dump(&*reading(&store)));
 }
 
-/// What a full disk does is imitated by a limit to the size of files.
+/// A limit to the size of files stands for a full disk.
 #[test]
 fn a_copy_without_room_leaves_nothing() {
     for way in WAYS {
@@ -441,7 +441,7 @@ fn kills_leave_a_whole_copy_or_none() {
         fill(source.store(), 5, 2_000_000);
         let expected = dump(&*reading(source.store()));
         drop(source);
-        // The next copy to the same place is made, whatever is left.
+        // The next copy to the same place is made, also if something is left there.
         let copy_again = |target: &Path| {
             let source = way.source(&dir.path().join("source"));
             way.copy(&source, target, &mut Watch::new()).unwrap();

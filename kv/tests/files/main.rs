@@ -1,4 +1,4 @@
-//! What becomes of the files of stores: processes create them at once, are killed while they write,
+//! The life of the files of stores: processes create them at once, are killed while they write,
 //! copy them and make them compact.
 #![allow(clippy::panic, clippy::print_stdout, clippy::unwrap_used)]
 

@@ -26,7 +26,7 @@ fn open_to_all() -> tempfile::TempDir {
     dir
 }
 
-/// What the umask of the tests leaves of these permissions.
+/// These permissions without those that the umask of the tests takes away.
 fn left(dir: &Path, wanted: u32) -> u32 {
     use std::os::unix::fs::OpenOptionsExt;
     let path = dir.join("left");

@@ -190,7 +190,7 @@ fn nothing_is_written_to_a_file_that_was_overwritten() {
     }
 }
 
-/// What others commit to the new file does not change what is read from the old one.
+/// Commits of others to the new file do not change reads from the old one.
 #[test]
 fn a_file_that_was_replaced_is_not_read_by_the_numbers_of_another() {
     let (_parent, path, backup) = with_backup(0);

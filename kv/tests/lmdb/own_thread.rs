@@ -80,7 +80,7 @@ fn has_lock(path: &Path, thread: &str) -> bool {
     const WAITERS: u32 = 1 << 31;
     let thread: u32 = thread.parse().unwrap();
     let bytes = fs::read(path.join("lock.mdb")).unwrap();
-    // Behind the locks, the file has the threads of readers.
+    // After the locks, the file has the threads of readers.
     let words = bytes[..256].chunks_exact(4);
     words
         .map(|word| u32::from_ne_bytes(word.try_into().unwrap()))

@@ -15,7 +15,7 @@ use crate::support::{
 /// The test that a child process runs.
 const CHILD: &str = concat!(module_path!(), "::child");
 
-/// What a second process sees. The other tests start it.
+/// The reads of a second process. The other tests start it.
 #[test]
 fn child() {
     count_pairs(|path| Box::new(LmdbStore::open(path).unwrap()));
@@ -49,7 +49,7 @@ fn restores() -> [Restore; 5] {
             fs::rename(backup.join("data.mdb"), path.join("data.mdb")).unwrap();
         }),
         ("replaced", |path, _| {
-            // What compacting by another process does.
+            // The steps of another process that makes the environment compact.
             let compact = path.with_extension("compact");
             LmdbStore::open(path).unwrap().copy_to(&compact).unwrap();
             fs::rename(compact.join("data.mdb"), path.join("data.mdb")).unwrap();
@@ -66,7 +66,8 @@ fn a_restored_backup_is_not_taken_for_what_is_open() {
         let snapshot = reading(&store).snapshot().unwrap();
         drop(store);
         restore(&path, &backup);
-        // Even creating one does not bring back what was removed, as long as it is open.
+        // Even with `create`, opening does not bring back the removed files, as long as the
+        // environment is open.
         for create in [false, true] {
             let text = message(LmdbStore::builder().create(create).open(&path), &path);
             let missing = what == "removed" && !create;
@@ -74,7 +75,7 @@ fn a_restored_backup_is_not_taken_for_what_is_open() {
             assert!(text.contains(expected), "{text}");
             assert!(missing || text.contains("close every store"), "{text}");
         }
-        // What was being read can still be read.
+        // The snapshot can still be read.
         assert_eq!(dump(&*snapshot).len(), 3);
         drop(snapshot);
         if what == "replaced" {
@@ -142,7 +143,7 @@ fn a_closure_on_a_file_that_was_replaced_is_not_acknowledged() {
     }
 }
 
-/// What an error says has happened to a lock file, and the action that causes it.
+/// The text of an error about a lock file, and the action that causes it.
 type Loss = (&'static str, fn(&Path));
 
 #[test]

@@ -304,7 +304,7 @@ fn a_map_follows_what_another_process_wrote() {
         let (mut child, mut out) = spawn(CHILD, "grow", dir.path());
         wait_for(&mut out, "grown");
         assert!(child.wait().unwrap().success());
-        // What is open stays as it is, and keeps the map from growing.
+        // Open transactions stay as they are, and keep the map from growing.
         for begun in [
             store.begin(&TxOptions::reading()).map(drop),
             store.begin(&TxOptions::writing()).map(drop),
@@ -359,7 +359,7 @@ fn a_map_without_a_size_grows_by_itself() {
     });
     write.unwrap();
     assert!(runs == 2 || runs == 3, "{runs}");
-    // By hand, it is told so.
+    // A transaction begun by hand gets the error.
     let fill = |keys: std::ops::Range<u32>| {
         let mut tx = writing(&store);
         keys.into_iter().try_for_each(|i| tx.put(&i.to_be_bytes(), &[7; 30_000]))?;
@@ -421,7 +421,7 @@ fn a_map_that_cannot_grow_says_what_uses_it() {
     let text = error.to_string();
     assert!(text.contains("1048576 bytes is used up, and cannot grow"), "{text}");
     assert!(text.contains("1 read-only transactions and snapshots"), "{text}");
-    // What fits can be written all the same. The snapshot can be read.
+    // Pairs that fit can be written all the same. The snapshot can be read.
     (0..5).for_each(|_| put(&store, b"other", b""));
     assert_eq!(dump(&*snapshot).len(), 1);
     drop(snapshot);
@@ -557,7 +557,7 @@ fn grow_within_limits(path: &std::path::Path) {
     assert_eq!(limit(&store), 5 << 29);
     open(64 * GIB);
     assert_eq!(limit(&store), 5 << 29);
-    // What was refused before is asked for again.
+    // The size that was refused before is asked for again.
     limit_addresses(None);
     open(64 * GIB);
     assert_eq!(limit(&store), 1 << 36);

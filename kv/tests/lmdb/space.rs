@@ -1,4 +1,4 @@
-//! What pairs take in the file of LMDB, and that copies fill their pages.
+//! The space of pairs in the file of LMDB, and that copies fill their pages.
 #![cfg(unix)]
 #![allow(unsafe_code)]
 
@@ -60,7 +60,7 @@ fn each_range_is_counted_as_its_pairs_are() {
         assert!(found.filled_bytes >= found.pair_bytes && found.filled_bytes <= found.page_bytes);
         assert_eq!(found.page_bytes == 0, expected.is_empty());
     }
-    // Together they take what all pairs take, but for the rounding of shares.
+    // Together they take as much as all pairs, except for the rounding of shares.
     let (rest, total) = (store.space(&[KeySpan::new(&[2], Some(&[3]))]).unwrap()[0], all(&store));
     let sum: u64 = found.iter().chain([&rest]).map(|space| space.page_bytes).sum();
     assert!(sum <= total.page_bytes && total.page_bytes - sum < 200, "{sum} {total:?}");

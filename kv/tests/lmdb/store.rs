@@ -65,7 +65,7 @@ fn child() {
                 committed += 1;
             };
             assert!(matches!(error, KvError::Full { .. }), "{error:?}");
-            // What is there can be read and made smaller in the same process.
+            // The pairs that are there can be read and removed in the same process.
             assert_eq!(dump(&*reading(&store)).len(), 64 * committed);
             println!("full after {committed} {error}");
         }
@@ -101,7 +101,7 @@ fn t098_keys_have_at_most_510_bytes() {
     assert_eq!(tx.max_key_len(), 510);
     let error = tx.put(&[1; 511], b"").unwrap_err();
     assert!(matches!(error, KvError::KeyTooLong { len: 511, max: 510, .. }), "{error}");
-    // What cannot be stored is absent, but may be a bound of a span.
+    // A key that cannot be stored is absent, but may be a bound of a span.
     assert!(tx.get(&[1; 511]).unwrap().is_none());
     tx.remove(&[1; 511]).unwrap();
     tx.adjust_counter(&[1; 511], 1).unwrap();
@@ -289,7 +289,7 @@ fn a_lock_file_that_was_missing_is_for_the_users_of_the_data() {
             assert_eq!(made, mode, "{made:o} {mode:o}");
         }
     }
-    // What is only read is locked too.
+    // A store that is open for reading only is locked too.
     fs::set_permissions(file("data.mdb"), fs::Permissions::from_mode(0o440)).unwrap();
     fs::remove_file(file("lock.mdb")).unwrap();
     drop(LmdbStore::builder().read_only(true).open(dir.path()).unwrap());

@@ -57,7 +57,7 @@ fn what_lmdb_writes_is_sound() {
         reader = (round % 3 > 0).then(|| store.begin(&TxOptions::reading()).unwrap()).or(reader);
     }
     drop(reader);
-    // So many commits after a reader began that the list of their free pages is a tree of several
+    // A reader keeps the free pages of all these commits, so that their list is a tree of several
     // levels.
     let reader = store.begin(&TxOptions::reading()).unwrap();
     for round in 0..800 {

@@ -379,7 +379,8 @@ fn beside_others(store: &dyn KvDatabase, db: &dyn KvDatabase) {
     let others = |values: &[(u8, i64)]| set(store, values);
     set(db, &[(1, 1), (2, 1), (3, 1)]);
 
-    // What was read and then changed by others is a conflict; what was not read is none.
+    // A key that was read and then changed by others is a conflict; one that was not read is no
+    // conflict.
     let (mut reader, mut blind, mut elsewhere) = (writing(db), writing(db), writing(db));
     get(&reader, 1);
     get(&elsewhere, 2);
@@ -392,7 +393,7 @@ fn beside_others(store: &dyn KvDatabase, db: &dyn KvDatabase) {
     assert_conflict(reader.commit(), "read/write conflict at 01");
     assert_eq!((current(db, 1), current(db, 5), current(db, 6)), (Some(2), Some(1), None));
 
-    // A transaction sees what others committed before it began.
+    // A transaction sees the commits of others before it began.
     others(&[(1, 3)]);
     let mut later = writing(db);
     assert_eq!(get(&later, 1), Some(3));
@@ -410,7 +411,7 @@ fn beside_others(store: &dyn KvDatabase, db: &dyn KvDatabase) {
     put(&mut gap, 9, 1);
     assert_conflict(gap.commit(), "read/write conflict at 65");
 
-    // A commit that changes nothing does not hide what others write after it.
+    // A commit that changes nothing does not hide later writes of others.
     let mut reader = writing(db);
     get(&reader, 1);
     let mut nothing = writing(db);
@@ -421,7 +422,7 @@ fn beside_others(store: &dyn KvDatabase, db: &dyn KvDatabase) {
     put(&mut reader, 9, 1);
     assert_conflict(reader.commit(), "read/write conflict at 01");
 
-    // The next commit notifies every watch, whatever it writes.
+    // The next commit notifies every watch, also those of other keys.
     set(db, &[(50, 0)]);
     let watch = reading(db).watch(&[1]).unwrap();
     set(db, &[(50, 1)]);
@@ -655,8 +656,8 @@ fn t105_removing_a_range_and_putting_into_it_happen_in_some_order() {
     });
 }
 
-/// Transactions that are open at the same time share a state of the store. Without any, none is
-/// held.
+/// Transactions that are open at the same time share a state of the store. Without an open
+/// transaction, no state is held.
 #[test]
 fn a_state_of_the_store_is_held_as_long_as_it_is_needed() {
     let db = OptimisticDatabase::new(CountingStore::new(MemoryStore::new()));

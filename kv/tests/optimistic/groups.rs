@@ -45,7 +45,7 @@ fn is_member(tx: &dyn KvTransaction) -> bool {
 }
 
 /// Runs `member` in a closure while another transaction commits, until it was a member of that
-/// one's group. Returns what it returned when it was, and how often it ran then.
+/// one's group. Returns the result of that run, and how often it ran.
 fn as_member<T: Send>(
     store: &dyn KvDatabase,
     mut member: impl FnMut(&mut dyn KvTransaction) -> Result<T> + Send,
@@ -146,7 +146,7 @@ fn another_transaction_within_a_member_is_refused_as_it_is_alone() {
         let (nested, _) = as_member(&*store, nest);
         assert_eq!(nested.unwrap().unwrap_err().to_string(), alone.to_string());
         assert!(reading(&*store).get(b"outer").unwrap().is_none());
-        // One that goes on nevertheless is committed.
+        // A closure that continues after the error is committed.
         let (nested, _) = as_member(&*store, |tx| {
             assert!(store.begin(&TxOptions::writing()).is_err());
             tx.put(b"outer", b"")
@@ -261,7 +261,7 @@ fn at_random(store: &dyn KvDatabase, seed: u64) -> u64 {
                     Ok(number)
                 });
                 let number = number.unwrap();
-                // What a commit has acknowledged is there.
+                // Acknowledged commits are there.
                 assert!(count(&*reading(store)).unwrap() >= number);
                 Some(number)
             }

@@ -1,5 +1,5 @@
-//! Interleaved transactions of the optimistic engine return what some serial order would: the order
-//! of their commits, or for read-only transactions that of their beginnings.
+//! Interleaved transactions of the optimistic engine return the same as in some serial order: the
+//! order of their commits, or for read-only transactions that of their beginnings.
 
 use std::collections::BTreeMap;
 

@@ -1,5 +1,5 @@
-//! Transactions that do not wait for each other, and transactions that are committed together: what
-//! is not written yet, conflicts, turns and groups.
+//! Transactions that do not wait for each other, and transactions that are committed together:
+//! changes that are not written yet, conflicts, turns and groups.
 #![allow(clippy::expect_used, clippy::panic, clippy::print_stdout, clippy::unwrap_used)]
 
 #[path = "../support/mod.rs"]

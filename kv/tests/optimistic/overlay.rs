@@ -168,7 +168,7 @@ fn t090_what_a_visit_records() {
         view.visit(span, direction, &mut |_, _| flow).unwrap();
         assert_reads(&view, expected);
     }
-    // A visitor may read, and what it saw counts even if it panics.
+    // A visitor may read, and the pairs that it saw count as read even if it panics.
     let view1 = view();
     view1
         .visit(span, forward, &mut |_, _| {
@@ -266,8 +266,8 @@ fn reading_without_a_record() {
     assert_reads(&view, "");
 }
 
-/// What one transaction writes, what another one does, and whether that one fails if it commits
-/// second.
+/// The writes of one transaction, the operations of another one, and whether that one fails if it
+/// commits second.
 #[test]
 fn t091_what_conflicts_and_what_does_not() {
     type Act = fn(&mut View);
@@ -509,8 +509,8 @@ proptest! {
     }
 }
 
-/// One change at a time, each checked at once, on a view whose base is replaced by what the view
-/// shows again and again.
+/// One change at a time, each checked at once, on a view whose base is replaced by the content of
+/// the view again and again.
 fn change_one_by_one(steps: usize, keys: u16, prefix: usize, longest: usize, rng: &mut StdRng) {
     let store = MemoryStore::new();
     let new_view = || MutableView::new(Arc::new(store.snapshot()) as SharedRead);

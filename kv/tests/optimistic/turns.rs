@@ -1,6 +1,6 @@
 //! A transaction that others overtake again and again gets its turn. Attempts are counted: five are
 //! overtaken, the sixth is not, or the seventh if others write directly to the store. Where writers
-//! take turns, a thread that would wait for itself is told so.
+//! take turns, a thread that would wait for itself gets an error.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, mpsc};
@@ -425,7 +425,7 @@ fn a_thread_that_would_wait_for_itself_is_told_so_at_once() {
             other.begin(&by_hand).map(drop)
         }));
         assert!(store.read(|tx| tx.get(KEY).map(|value| value.is_none())).unwrap());
-        // One that goes on is whole, and others can write after it.
+        // A closure that continues is committed as a whole, and others can write after it.
         store
             .write(|tx| {
                 tx.put(KEY, b"outer")?;

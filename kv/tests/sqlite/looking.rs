@@ -1,4 +1,4 @@
-//! What remains after a SQLite database was opened for reading only.
+//! The files that remain after a SQLite database was opened for reading only.
 #![cfg(feature = "sqlite")]
 
 use std::collections::BTreeMap;
@@ -15,7 +15,7 @@ use crate::support::{dump, message, put, reading, role, spawn, wait_for};
 /// The test that a child process runs.
 const CHILD: &str = concat!(module_path!(), "::child");
 
-/// The place in the header of a database that says what its journal mode is: 2 is WAL.
+/// The place of the journal mode in the header of a database: 2 is WAL.
 const MODE: std::ops::Range<usize> = 18..20;
 
 #[test]
@@ -90,7 +90,7 @@ fn a_look_leaves_nothing_that_was_not_there() {
     }
 }
 
-/// The log of a writer that was killed contains what the database does not.
+/// The log of a writer that was killed contains commits that the database does not have.
 #[test]
 fn what_was_there_stays() {
     let (dir, path) = closed();

@@ -18,7 +18,7 @@ use crate::support::{
 /// The test that a child process runs.
 const CHILD: &str = concat!(module_path!(), "::child");
 
-/// What a second process does. The other tests start it.
+/// The work of a second process. The other tests start it.
 #[test]
 #[allow(clippy::print_stdout)]
 fn child() {
@@ -187,7 +187,7 @@ fn a_file_that_was_removed_while_it_is_open_is_not_created_anew() {
     assert_eq!(dump(&*reading(&store)).len(), 0);
 }
 
-/// What another process has committed to the new file may be only in the log beside it.
+/// Commits of another process to the new file may be only in the log beside it.
 #[test]
 fn the_log_of_another_process_is_not_taken_for_that_of_the_old_file() {
     for is_killed in [false, true] {

@@ -1,4 +1,4 @@
-//! What stores count, and what they tell to `tracing`.
+//! The counters of stores, and their events for `tracing`.
 #![cfg(all(feature = "lmdb", feature = "sqlite", feature = "testsuite"))]
 
 use std::sync::{Arc, Barrier};
@@ -55,7 +55,8 @@ fn each_store_counts_each_thing_once() {
         store.write(|tx| tx.put(b"key", b"value")).unwrap();
         let now = store.counters();
         assert_eq!((now.begun, now.commits), (Some(begun + 1), Some(1)), "{name}");
-        // What only reads, changes nothing, or is rolled back is no commit of changes.
+        // A transaction that only reads, changes nothing, or is rolled back does not count as a
+        // commit.
         store.read(|tx| tx.get(b"key").map(drop)).unwrap();
         store.write(|tx| tx.get(b"key").map(drop)).unwrap();
         let mut tx = store.begin(&TxOptions::writing()).unwrap();
@@ -87,7 +88,7 @@ fn each_store_counts_each_thing_once() {
     }
 }
 
-/// One transaction reads what another one writes before it commits.
+/// One transaction reads a key that another one writes before it commits.
 fn conflict_once(store: &dyn KvDatabase) {
     let mut attempts = 0;
     store
@@ -220,7 +221,7 @@ fn waits_are_counted_and_those_in_vain_too() {
         let now = store.counters();
         assert_eq!((now.begun, now.waits, now.waits_in_vain), (Some(2), Some(1), Some(1)));
         assert!(now.waited.unwrap() >= wait);
-        // What a database above waits for is known there too.
+        // The waits of a database above are known there too.
         let above = OptimisticDatabase::new(store).counters();
         assert_eq!((above.waits, above.waits_in_vain), (Some(1), Some(1)));
     }
@@ -277,7 +278,7 @@ fn a_closure_that_conflicts_once_is_told() {
         let commits = of_store(heard.of("permazen::commit"));
         let outcomes: Vec<_> = commits.iter().map(|commit| commit.field("outcome")).collect();
         assert_eq!(outcomes, ["committed", "conflict", "committed"]);
-        // Each is told within its transaction.
+        // The event of each commit is within the span of its transaction.
         let of = |at: usize| spans[at].span.unwrap();
         let within: Vec<_> = commits.iter().map(|told| *told.within.last().unwrap()).collect();
         assert_eq!(within, [of(1), of(0), of(2)]);
@@ -289,7 +290,7 @@ fn a_closure_that_conflicts_once_is_told() {
     }
 }
 
-/// Nothing of keys and values is told, whatever goes wrong.
+/// No event contains keys or values, also if something fails.
 #[test]
 fn the_content_of_keys_and_values_is_not_told() {
     const SECRET: &[u8] = b"secret";

@@ -10,7 +10,7 @@ use permazen_kv::{
 
 use crate::support::{Pairs, dump};
 
-/// Everything that a transaction can do. Its end depends on what was there.
+/// Everything that a transaction can do. Its end depends on the pairs that were there.
 fn script(tx: &mut dyn KvTransaction) -> Result<()> {
     let count = tx.get(b"count")?.map_or(Ok(0), |value| tx.decode_counter(&value))?;
     tx.put(b"count", &tx.encode_counter(count + 1))?;
@@ -95,7 +95,7 @@ fn count_down(db: &dyn KvDatabase, faults: &Faults, below: &dyn KvDatabase) {
                     }
                     Err(failed) => assert!(found == old, "operation {n}: {failed}"),
                 }
-                // What failed blocks nothing.
+                // A failed transaction blocks nothing.
                 fill(below);
                 attempt(db).unwrap();
                 assert!(content(below) == new, "after operation {n}");

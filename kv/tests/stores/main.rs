@@ -1,5 +1,5 @@
-//! What every store does, and what stands over any store: the conformance suite, ranges, limits,
-//! wrappers, counters, XML, and a store on another machine.
+//! The behaviour of every store, and layers that stand over any store: the conformance suite,
+//! ranges, limits, wrappers, counters, XML, and a store on another machine.
 #![allow(clippy::expect_used, clippy::panic, clippy::unwrap_used)]
 
 #[path = "../support/mod.rs"]

@@ -1,5 +1,5 @@
-//! What wrappers pass on: a method that a wrapper forgets has the body of the trait, which gives
-//! the same answers and can be much slower, or show less.
+//! The methods that wrappers pass on: a method that a wrapper forgets has the body of the trait,
+//! which gives the same answers and can be much slower, or show less.
 
 use std::collections::BTreeSet;
 use std::mem::take;
@@ -279,7 +279,7 @@ const ACTS: &[(&str, Act)] = &[
     ("pending", |tx| drop(tx.pending())),
 ];
 
-/// What the observer of these two sees is the scans, gets and puts that others are made of. The
+/// The observer of these two sees the scans, gets and puts of which other methods are made. The
 /// name and the differences of a content spare a caller the reads.
 const OBSERVED: &[&str] = &[
     "visit",
@@ -291,7 +291,7 @@ const OBSERVED: &[&str] = &[
     "apply",
 ];
 
-/// What may only be read is also read for a put, as it is otherwise.
+/// A store that may only be read answers reads for a put with its ordinary reads.
 const REFUSED: &[&str] = &[
     "get_to_put",
     "put",
@@ -319,7 +319,7 @@ fn wrappers_pass_on_every_method() {
     type Wrap<'w> = Box<dyn Fn() -> Tx + 'w>;
     let wrappers: [(&str, Wrap<'_>, &[&str]); 5] = [
         ("Box", Box::new(|| Box::new(begin())), &[]),
-        // What is known of the whole content, or said of all its keys, is not about the part.
+        // Facts about the whole content, or about all of its keys, do not hold for the part.
         (
             "Prefixed",
             Box::new(|| Box::new(Prefixed::new(begin(), b"p"))),

@@ -1,4 +1,4 @@
-//! How often a store on another machine is asked, and what becomes of failures.
+//! How often a store on another machine is asked, and the results of failures.
 #![cfg(feature = "testsuite")]
 
 use std::collections::BTreeMap;
@@ -53,7 +53,7 @@ fn nothing_is_asked_twice() {
     assert_eq!(server.take_requests(), 2);
     assert!(tx.get(&key(5)).unwrap().is_some() && tx.get(b"absent").unwrap().is_none());
     assert_eq!(server.take_requests(), 0);
-    // What is between two pairs that were read is known too.
+    // The gap between two pairs that were read is known too.
     assert_eq!(tx.scan(KeySpan::FULL, Direction::Forward).unwrap().count(), 100);
     assert_eq!(server.take_requests(), 1);
     assert_eq!(tx.scan(KeySpan::FULL, Direction::Reverse).unwrap().count(), 100);
@@ -151,7 +151,7 @@ fn pages_of_large_values_are_short() {
     assert_eq!(tx.scan(KeySpan::FULL, Direction::Forward).unwrap().count(), 300);
     // Eleven values come to more than 1 MiB.
     assert_eq!(server.take_requests(), 300_u64.div_ceil(11));
-    // 30 MB are kept. Of more, what was read before is read again.
+    // 30 MB are kept. If there are more, the pairs that were read first are read again.
     assert_eq!(tx.scan(KeySpan::FULL, Direction::Reverse).unwrap().count(), 300);
     assert_eq!(server.take_requests(), 0);
     drop(tx);

@@ -6,8 +6,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 /// Whether `work` returns true in a child that is made with `fork`, without a panic and within
 /// `seconds` seconds.
 pub(crate) fn holds_in_a_child(seconds: u32, work: impl FnOnce() -> bool) -> bool {
-    // SAFETY: The child does its work, and ends. A child that waits for what never comes is ended
-    // by the alarm.
+    // SAFETY: The child does its work, and ends. The alarm ends a child that waits for ever.
     #[allow(unsafe_code)]
     let child = unsafe { libc::fork() };
     if child == 0 {
@@ -17,7 +16,8 @@ pub(crate) fn holds_in_a_child(seconds: u32, work: impl FnOnce() -> bool) -> boo
             libc::alarm(seconds);
         }
         let held = catch_unwind(AssertUnwindSafe(work)).unwrap_or(false);
-        // SAFETY: It ends this process, without what the parent has registered for its end.
+        // SAFETY: It ends this process, without the functions that the parent has registered for
+        // its end.
         #[allow(unsafe_code)]
         unsafe {
             libc::_exit(i32::from(!held))

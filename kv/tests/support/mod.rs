@@ -1,4 +1,4 @@
-//! What several test programs of this crate need.
+//! Code that several test programs of this crate need.
 #![allow(dead_code, reason = "not each test program uses all of it")]
 #![allow(clippy::unwrap_used, clippy::panic, clippy::print_stdout)]
 
@@ -58,7 +58,7 @@ pub(crate) fn message<T>(result: Result<T, KvError>, path: &Path) -> String {
 }
 
 /// Runs a test of this program in a process of its own, which has the role `role` on `path`, for
-/// what only another process can do.
+/// steps that only another process can make.
 ///
 /// The path of the test begins with the name of the program, as `module_path!` has it. The test
 /// asks for its [`role`].
@@ -94,7 +94,7 @@ fn start(
     (child, out)
 }
 
-/// What a program says that has found the test which it shall run.
+/// The output of a program that has found the test which it shall run.
 pub(crate) const RUNS: &str = "running 1 test";
 
 /// Lets the program that a command starts run this test in this role.
@@ -142,6 +142,5 @@ pub(crate) fn seen_by_another_process(test: &str, path: &Path) -> usize {
     seen
 }
 
-/// What an error says has happened to a file, and the action that causes it: on a store, with a
-/// backup.
+/// The text of an error about a file, and the action that causes it: on a store, with a backup.
 pub(crate) type Restore = (&'static str, fn(&Path, &Path));

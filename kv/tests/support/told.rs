@@ -1,4 +1,4 @@
-//! A subscriber of `tracing` that keeps what it is told.
+//! A subscriber of `tracing` that keeps its events.
 #![allow(dead_code, clippy::unwrap_used)]
 
 use std::collections::BTreeMap;
@@ -43,7 +43,7 @@ struct Collected {
     spans: AtomicU64,
 }
 
-/// Hears all that is told on the threads that it is set for.
+/// Gets all events on the threads for which it is set.
 #[derive(Clone, Default)]
 pub(crate) struct Collector(Arc<Collected>);
 
@@ -76,7 +76,7 @@ impl Collector {
 }
 
 impl Collector {
-    /// All that was told.
+    /// All events so far.
     pub(crate) fn all(&self) -> Vec<Told> {
         self.0.told.lock().unwrap().clone()
     }

@@ -38,7 +38,7 @@ const MARKS: usize = 16;
 /// computed while this process holds the write lock of the host; the commits are read before.
 const CHANGES: usize = 10;
 
-/// What a collection has removed.
+/// The number of commits and pieces that a collection has removed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct Collected {
@@ -144,7 +144,7 @@ impl Collector {
         self.failed.as_deref()
     }
 
-    /// Returns what was removed since the last call.
+    /// Returns the numbers since the last call.
     pub(crate) fn take_collected(&mut self) -> Collected {
         std::mem::take(&mut self.collected)
     }
@@ -171,7 +171,7 @@ impl Collector {
     }
 
     /// Ends the round of a process that stopped while it marked. No commit is pruned while a round
-    /// marks, so without this the collection would remove only what was garbage before.
+    /// marks, so without this the collection would remove only earlier garbage.
     fn end_dead_mark(&mut self) -> Result<()> {
         let is_marking = |counts: &Counts| counts.round.phase == Phase::Marking;
         if !is_marking(&self.page.rows.counts(&*self.page.read()?)?) {
@@ -309,7 +309,7 @@ impl Collector {
         })
     }
 
-    /// Removes what streams have left, before a round begins.
+    /// Removes the rows that streams have left, before a round begins.
     fn streams(&self) -> Result<State> {
         let left = Leftovers::new(&self.page, &self.options, true)?;
         Ok(left.map_or(State::Begin, State::Streams))
@@ -341,7 +341,7 @@ impl Collector {
                 self.is_blocked = false;
                 return Ok(State::Build(Build::default()));
             }
-            // What has kept the commits from being pruned is over.
+            // The round that has kept the commits from being pruned is over.
             _ if self.is_blocked && counts.round.phase != Phase::Marking => {
                 drop(tx);
                 self.is_blocked = false;
@@ -399,7 +399,7 @@ impl Collector {
         Ok(!is_idle || self.has_much(&counts))
     }
 
-    /// Whether this process may run the round: none runs, it is a round of this process, the
+    /// Whether this process may run the round: no round runs, it is a round of this process, the
     /// process that runs it has ended, or its row has not changed for [`STALLED_AFTER`]
     /// milliseconds.
     pub(super) fn can_take_over(&mut self, tx: &dyn KvRead, counts: &Counts) -> Result<bool> {
@@ -551,14 +551,15 @@ impl Collector {
         }
         Ok(match is_all {
             false => None,
-            // The adopted round has spared what became garbage after it began, and what streams
-            // kept: another round follows.
+            // The adopted round has spared pieces that became garbage after it began, and those
+            // that streams kept: another round follows.
             true if self.is_adopted => Some(self.streams()?),
             true => Some(State::Idle),
         })
     }
 
-    /// Ends a round that cannot read what it needs. The pieces removed so far were garbage.
+    /// Ends a round that cannot read the rows that it needs. The pieces removed so far were
+    /// garbage.
     fn give_up(&mut self) -> Result<()> {
         let mut tx = self.write()?;
         let Some(mut counts) = self.own(&tx)? else { return Ok(()) };

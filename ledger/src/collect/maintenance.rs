@@ -22,7 +22,7 @@ use crate::process::open_page::OpenPage;
 const INTERVAL: Duration =
     if cfg!(test) { Duration::from_millis(10) } else { Duration::from_secs(10) };
 
-/// How soon the threads repeat what has failed with a retryable error.
+/// How soon the threads repeat work that has failed with a retryable error.
 const RETRY: Duration = Duration::from_secs(1);
 
 /// The maintenance threads of a repository. They end when this is dropped.
@@ -39,7 +39,7 @@ pub(crate) struct Maintenance {
     made_by: kv::Process,
 }
 
-/// What a thread does in each interval.
+/// The work of a thread in each interval.
 type Work = fn(&Inner) -> Result<()>;
 
 /// Further work for each interval.
@@ -105,7 +105,7 @@ impl Maintenance {
     }
 
     /// Maintains a page as long as the caller holds the returned values. If the page is open in
-    /// this process, or was closed a moment ago and still has rows, returns what is known of it:
+    /// this process, or was closed a moment ago and still has rows, returns its present state:
     /// there are never two sets of pins for one page.
     ///
     /// # Errors
@@ -157,7 +157,7 @@ impl Maintenance {
         &self.inner.open_registry
     }
 
-    /// Does at once what the threads do in each interval. Returns the first error.
+    /// Does the work of the threads at once. Returns the first error.
     pub(crate) fn maintain(&self) -> Result<()> {
         let Inner { open_registry, extra_work, .. } = &*self.inner;
         let mut result = open_registry.maintain().and(self.inner.protect());
@@ -169,7 +169,7 @@ impl Maintenance {
 impl Drop for Maintenance {
     fn drop(&mut self) {
         if !self.made_by.is_this() {
-            // In a child of a fork, what a thread had locked stays locked, and joining it would
+            // In a child of a fork, a lock that a thread held stays locked, and joining it would
             // never end. The lease is that of the parent.
             let threads = self.threads.get_mut().unwrap_or_else(PoisonError::into_inner);
             std::mem::forget(std::mem::take(threads));

@@ -4,8 +4,8 @@ use std::collections::{BTreeSet, HashSet};
 
 use super::history::{History, ParentIndex, WalkKey, parents, walk_key};
 
-/// Adds to the keep set what merging these heads needs, in any order: everything down to the latest
-/// commit that lies on every path from a head to the first commit.
+/// Adds to the keep set the commits that merging these heads needs, in any order: everything down
+/// to the latest commit that lies on every path from a head to the first commit.
 ///
 /// The merge bases of two heads are not enough. If there are several, they are merged with each
 /// other. And an ancestor of one head that is not a descendant of such a base may also be an

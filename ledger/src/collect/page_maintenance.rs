@@ -1,5 +1,5 @@
 //! Maintenance of one page: collects garbage when it is due, writes the pins of this process, and
-//! removes what streams and closed pages have left.
+//! removes the rows that streams and closed pages have left.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -31,7 +31,7 @@ pub(crate) struct PageMaintenance {
     seen: Mutex<SeenState>,
 }
 
-/// What the last pass over a page has seen.
+/// The state of a page at the last pass over it.
 #[derive(Debug)]
 struct SeenState {
     /// When the keep set is due to be computed again.
@@ -102,7 +102,8 @@ impl PageMaintenance {
         ignore_busy_or_gone(cleared.and_then(|()| self.collect_if_due(keep_going)))
     }
 
-    /// Renews the lease, and writes the pins, so that other processes keep what this one reads.
+    /// Renews the lease, and writes the pins, so that other processes keep the commits that this
+    /// one reads.
     pub(super) fn protect(&self) -> Result<()> {
         let there = self.page.read().and_then(|tx| self.page.rows.check_exists(&tx));
         ignore_busy_or_gone(

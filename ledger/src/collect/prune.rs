@@ -26,7 +26,7 @@ const GRACE: u64 = 120_000;
 /// An end of a grace time that lies further ahead than this was written under a wrong clock.
 const TOO_FAR: u64 = 180_000;
 
-/// What is left to do.
+/// The work that is left.
 #[derive(Debug)]
 pub(super) struct Prune {
     history: History,
@@ -40,7 +40,7 @@ pub(super) struct Prune {
     /// The commits to remove, the oldest first.
     to_remove: VecDeque<usize>,
     /// Some commits wait for the end of their grace time. With exclusive access a commit can be
-    /// removed as soon as it has a row; then this says that some have none yet.
+    /// removed as soon as it has a row; then this says that some commits have no row yet.
     pub(super) has_waiting: bool,
     /// No commit is kept only by a pin or by its age.
     pub(super) is_lasting: bool,
@@ -301,7 +301,7 @@ impl Prune {
     }
 }
 
-/// What a slice has removed.
+/// The commits that a slice has removed.
 #[derive(Debug, Default)]
 struct Removed {
     /// How many pieces these commits were the first to write.

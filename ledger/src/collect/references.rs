@@ -17,8 +17,8 @@ const LONGEST: Duration = Duration::from_millis(2);
 /// The most rows that a slice removes.
 const REMOVALS: usize = 1_024;
 
-/// Writes the reference rows of what is older than the option: of commits first, then of pieces by
-/// their digests.
+/// Writes the reference rows of commits and pieces that are older than the option: of commits
+/// first, then of pieces by their digests.
 ///
 /// Each slice begins where the row with the counts says, so any process can continue.
 #[derive(Debug, Default)]
@@ -95,7 +95,7 @@ impl Build {
 }
 
 /// Removes reference rows of a page that does not keep them, in one transaction of the host.
-/// Returns `false` if none are left, or the page keeps them again.
+/// Returns `false` if no rows are left, or the page keeps them again.
 pub(crate) fn clear(page: &OpenPage, options: &TxOptions) -> Result<bool> {
     let mut tx = page.host.begin(options)?;
     page.rows.check_exists(&tx)?;

@@ -1,4 +1,4 @@
-//! The refs of a page: branches, tags, pins, and what is not at the remote yet.
+//! The refs of a page: branches, tags, pins, and commits that are not at the remote yet.
 
 use std::collections::HashSet;
 
@@ -10,7 +10,7 @@ use crate::process::open_page::OpenPage;
 use crate::rows::process::{PinReason, leases};
 use crate::rows::statuses::Remote;
 
-/// What keeps commits from being garbage.
+/// The refs that keep commits from being garbage.
 #[derive(Debug, Default)]
 pub(super) struct Refs {
     /// The branches with their heads.

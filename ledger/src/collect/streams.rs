@@ -17,7 +17,7 @@ use crate::rows::streams::StreamedRow;
 const READS: usize = 4_096;
 const REMOVALS: usize = 256;
 
-/// What is left to do.
+/// The work that is left.
 #[derive(Debug)]
 pub(super) struct Leftovers {
     /// Streams that commits have attached. Their rows are removed after those of their pieces.
@@ -129,7 +129,7 @@ impl Leftovers {
     }
 }
 
-/// Removes the rows of streams without a commit. From here on, none can be attached.
+/// Removes the rows of streams without a commit. From here on, no commit can attach one of them.
 fn give_up(page: &OpenPage, streams: &[StreamId], options: &TxOptions) -> Result<()> {
     let mut tx = page.host.begin(options)?;
     page.rows.check_exists(&tx)?;

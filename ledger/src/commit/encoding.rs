@@ -28,11 +28,11 @@ pub struct Commit {
     pub root: Digest,
     /// The root of the tree of conflicts, if there are any.
     pub conflicts: Option<Digest>,
-    /// What it is.
+    /// The kind of commit.
     pub origin: Origin,
 }
 
-/// What a commit is.
+/// The kind of a commit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Origin {
@@ -135,7 +135,7 @@ impl Commit {
         }
     }
 
-    /// The commit with these bytes after its flags, or what is wrong with them.
+    /// The commit with these bytes after its flags, or the mistake in them.
     fn parse_rest(flags: u8, mut rest: Rest<'_>) -> std::result::Result<Self, &'static str> {
         let time = u64::from_be_bytes(rest.array()?);
         let generation = u64::from_be_bytes(rest.array()?);
@@ -190,7 +190,7 @@ impl Commit {
 /// Why a commit cannot be decoded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Refused {
-    /// What is wrong with them.
+    /// The mistake in them.
     Wrong(&'static str),
     /// A later version has written them.
     Unknown { what: &'static str, found: u8, known: &'static str },

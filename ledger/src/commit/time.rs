@@ -6,7 +6,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use crate::process::clock::millis;
 
 /// When a commit was made: milliseconds since 1970 and a counter, so that a change is always later
-/// than its parent, whatever the clocks say, and later than what its process committed before.
+/// than its parent, also if clocks are wrong, and later than the earlier commits of its process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct CommitTime(pub(crate) u64);
 

@@ -1,5 +1,5 @@
-//! What can go wrong in a ledger: `constructors.rs` constructs errors, `family.rs` classifies them
-//! and converts them to errors of stores, `display.rs` formats parts of their messages.
+//! The errors of a ledger: `constructors.rs` constructs errors, `family.rs` classifies them and
+//! converts them to errors of stores, `display.rs` formats parts of their messages.
 
 mod constructors;
 mod display;
@@ -20,29 +20,29 @@ use crate::ids::CommitId;
 /// Result of an operation of a ledger.
 pub type Result<T> = std::result::Result<T, LedgerError>;
 
-/// What can go wrong in a ledger.
+/// An error of a ledger.
 ///
 /// It becomes a [`KvError`] where a page is used as a store, and the same error again when that is
 /// converted back.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum LedgerError {
-    /// A piece or a commit is not what was written. Nothing was removed or made again. If it was
-    /// [received](NeededBy::received), what is stored is intact.
+    /// A piece or a commit does not have the bytes that were written. Nothing was removed or made
+    /// again. If it was [received](NeededBy::received), the stored data is intact.
     #[error("{}", needed_by.mismatch(*kind, digest, (expected, found)))]
     Integrity {
-        /// What it should be.
+        /// The expected kind.
         kind: Kind,
         /// Its digest. With `kind`, it tells the row.
         digest: Digest,
-        /// What should be there.
+        /// The expected content.
         expected: Box<str>,
-        /// What was found.
+        /// The content that was found.
         found: Box<str>,
         /// Where it was needed.
         needed_by: Box<NeededBy>,
     },
-    /// A row is not what was written. Nothing was removed or made again.
+    /// A row does not have the bytes that were written. Nothing was removed or made again.
     #[error(
         "damaged row {row} of {}: expected {expected}, found: {found}; restore the repository from a backup",
         of(*page)
@@ -52,9 +52,9 @@ pub enum LedgerError {
         page: u64,
         /// The key of the row in hexadecimal, without the prefix of the page.
         row: Box<str>,
-        /// What should be there.
+        /// The expected content.
         expected: &'static str,
-        /// What was found.
+        /// The content that was found.
         found: Box<str>,
     },
     /// A piece that something refers to is not there.
@@ -63,7 +63,7 @@ pub enum LedgerError {
         row(*kind, digest)
     )]
     Missing {
-        /// What the piece should be.
+        /// The expected kind of the piece.
         kind: Kind,
         /// Its digest. With `kind`, it tells the row.
         digest: Digest,
@@ -97,7 +97,7 @@ pub enum LedgerError {
         page: u64,
         /// The name of the source.
         name: String,
-        /// What has happened.
+        /// The reason.
         reason: String,
     },
     /// The source of a page does not have a piece.
@@ -107,7 +107,7 @@ pub enum LedgerError {
         page: u64,
         /// The name of the source.
         name: String,
-        /// What the piece should be.
+        /// The expected kind of the piece.
         kind: Kind,
         /// Its digest.
         digest: Digest,
@@ -176,7 +176,7 @@ pub enum LedgerError {
     /// Another thread or process does the same, and only one can at a time. Run it again later.
     #[error("{what}; try again later")]
     Busy {
-        /// What.
+        /// The work that another thread or process does.
         what: String,
     },
     /// There is no such page, branch or tag.
@@ -184,7 +184,7 @@ pub enum LedgerError {
     NoSuch {
         /// The number of the page; 0 if it is no such page.
         page: u64,
-        /// What it should be.
+        /// The expected kind.
         what: &'static str,
         /// Its name.
         name: String,
@@ -209,7 +209,7 @@ pub enum LedgerError {
     Exists {
         /// The number of the page; 0 if there is such a page.
         page: u64,
-        /// What it is.
+        /// Its kind.
         what: &'static str,
         /// Its name.
         name: String,
@@ -384,11 +384,11 @@ pub enum LedgerError {
         page: u64,
         /// The key of the row in hexadecimal, without the prefix of the page.
         row: Box<str>,
-        /// What this version does not know.
+        /// The part that this version does not know.
         what: &'static str,
         /// The value in the row.
         found: u64,
-        /// What this version knows.
+        /// The values that this version knows.
         known: &'static str,
     },
     /// Two commits were not merged, because a [`Merger`](crate::Merger) such as

@@ -21,8 +21,8 @@ pub struct NeededBy {
 }
 
 impl NeededBy {
-    /// The message about a piece or commit that is not what it should be: a stored one, or one that
-    /// was received.
+    /// The message about a piece or commit that does not match its digest: a stored one, or one
+    /// that was received.
     pub(super) fn mismatch(
         &self,
         kind: Kind,

@@ -1,4 +1,4 @@
-//! What errors say, and what they become.
+//! The texts of errors, and the errors of stores that they become.
 
 use permazen_kv::{ErrorFamily, KvError};
 
@@ -76,7 +76,7 @@ fn there_and_back_is_the_same_error() {
     }
 }
 
-/// What a message says of a page, a commit, a piece and a key.
+/// A message names the page, the commit, the piece and the key.
 #[test]
 fn messages_say_where() {
     let (commit, digest) = (CommitId(Digest([8; 32])).to_string(), Digest([7; 32]).to_string());

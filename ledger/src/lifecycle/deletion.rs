@@ -1,5 +1,5 @@
 //! Deletes pages: one transaction decides it, then the rows are removed in slices, or the database
-//! of the page is removed. Any process continues what another one has begun.
+//! of the page is removed. Any process continues a deletion that another one has begun.
 
 use permazen_kv::{KvRead, TxOptions};
 
@@ -79,8 +79,8 @@ pub(crate) fn begin(
     Ok(decided.then_some(number))
 }
 
-/// What would be lost with a page. `None` if nothing would. No process has it open, so streams
-/// without a commit are garbage.
+/// The data that would be lost with a page. `None` if nothing would be lost. No process has it
+/// open, so streams without a commit are garbage.
 pub(crate) fn eviction_obstacle(tx: &dyn KvRead, page: &Rows) -> Result<Option<EvictionObstacle>> {
     if !page.tags(tx)?.is_empty() {
         return Ok(Some(EvictionObstacle::HasTags));
@@ -146,8 +146,8 @@ fn is_deleted(tx: &dyn KvRead, number: u64) -> Result<bool> {
     Ok(rows::page_row(tx, number)?.is_some_and(|row| row.state == PageState::Deleting))
 }
 
-/// Finishes what other processes have begun: deletions, and pages that were never completed. Asks
-/// `keep_going` in between. Returns the first error, after the rest was done.
+/// Finishes the work that other processes have begun: deletions, and pages that were never
+/// completed. Asks `keep_going` in between. Returns the first error, after the rest was done.
 pub(crate) fn finish_all(host: &Host, keep_going: &dyn Fn() -> bool) -> Result<()> {
     let pages = rows::page_rows(&*host.repository.begin(&TxOptions::reading())?)?;
     let mut result = Ok(());

@@ -142,8 +142,8 @@ impl OpenRegistry {
         Ok((process, device))
     }
 
-    /// What is written into the database of a page when it is opened. From here on no process
-    /// decides to delete it, and the mark of an eviction that was not completed is removed.
+    /// Writes the rows of an opening into the database of a page. From here on no process decides
+    /// to delete it, and the mark of an eviction that was not completed is removed.
     fn write_first_opened(
         &self,
         page: u64,
@@ -350,7 +350,7 @@ fn close(tx: &mut dyn KvWrite, page: u64, open: &Registered) -> Result<()> {
 
 /// A page can be opened in a host that this process cannot write: one that is open for reading
 /// only, on a full disk, or whose writing thread has ended, which a host reports as it reports the
-/// first. Then nothing protects what is read.
+/// first. Then nothing protects the commits that are read.
 fn unless_read_only(error: LedgerError) -> Result<()> {
     match error {
         LedgerError::Host(

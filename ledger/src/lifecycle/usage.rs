@@ -28,7 +28,7 @@ pub struct PageUsage {
     pub closed: Option<SystemTime>,
 }
 
-/// What [`Repository::evict_unused`] has done.
+/// The result of [`Repository::evict_unused`].
 #[derive(Debug)]
 #[non_exhaustive]
 #[must_use = "pages can have failed"]

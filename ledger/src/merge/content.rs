@@ -25,7 +25,7 @@ use crate::tree::three_way::ThreeWay;
 use crate::value::reference::Reference;
 use crate::value::split::NewPiece;
 
-/// What an entry becomes in the merge.
+/// The result of the merge for an entry.
 pub(crate) enum Outcome {
     /// It stays as in the newer version.
     Newer,
@@ -219,7 +219,8 @@ fn read(
     }
 }
 
-/// The sum of what both sides have added, if all three are counters. A base without the entry is 0.
+/// The base with the additions of both sides, if all three are counters. A base without the entry
+/// is 0.
 fn sum(base: Option<&Stored>, older: Option<&Stored>, newer: Option<&Stored>) -> Option<i64> {
     let number = |stored: &Stored| {
         let Payload { flags, bytes } = stored.payload();

@@ -192,7 +192,7 @@ pub(super) fn merge_bases(
     if walk.missing.is_some()
         && let Some(at) = found.bases.iter().position(|(_, id)| id == left || id == right)
     {
-        // One is an ancestor of the other, so it is the merge base, whatever history is missing.
+        // One is an ancestor of the other, so it is the merge base, also if history is missing.
         found.bases = vec![found.bases.swap_remove(at)];
         found.changes = [left, right].map(|of| *of != found.bases[0].1);
         return Ok(found);

@@ -5,7 +5,7 @@ use permazen_kv::KvWrite;
 use super::sides::MergeSides;
 use crate::error::Result;
 
-/// Decides what entries become in a merge.
+/// Decides the result of a merge entry by entry.
 ///
 /// It must be deterministic: no clock, no random numbers, no other input. Otherwise copies of a
 /// page that merge the same commits differ.
@@ -14,7 +14,7 @@ use crate::error::Result;
 /// [`LedgerError::other`](crate::LedgerError::other).
 pub trait Merger {
     /// Looks at both sides before anything is decided. Called for each merge in which both sides
-    /// have changes, whatever the policy, also if a resolver decides.
+    /// have changes, under every policy, also if a resolver decides.
     ///
     /// ```
     /// use permazen_kv::KeySpan;
@@ -56,7 +56,7 @@ pub trait Merger {
         Ok(Resolution::Newer)
     }
 
-    /// Whether [`resolve`](Merger::resolve) reads values. If not, a [`Conflict`] has none, and
+    /// Whether [`resolve`](Merger::resolve) reads values. If not, a [`Conflict`] has no values, and
     /// absent values can be merged. If so, an absent value ends the merge with
     /// [`LedgerError::NeedsFetch`](crate::LedgerError::NeedsFetch).
     fn needs_values(&self) -> bool {
@@ -69,8 +69,8 @@ pub trait Merger {
     }
 
     /// Rebuilds the derived entries from the others: `merged` has the entries of the merge, and the
-    /// derived ones of the newer side. What it writes is part of the merge. Called once for each
-    /// merge in which both sides have changes, if [`has_derived`](Merger::has_derived).
+    /// derived ones of the newer side. Its writes are part of the merge. Called once for each merge
+    /// in which both sides have changes, if [`has_derived`](Merger::has_derived).
     ///
     /// ```
     /// use permazen_kv::{Direction, KeySpan, KvDatabase, KvRead, KvWrite, TxOptions};
@@ -119,7 +119,7 @@ pub trait Merger {
 
     /// The same with both sides of the merge; by default it calls [`finish`](Merger::finish).
     /// Derived entries can be updated at the cost of the changes: `sides.changes` iterates the
-    /// entries that a side has changed, and `merged` has what they have become.
+    /// entries that a side has changed, and `merged` has their merged state.
     ///
     /// ```
     /// use permazen_kv::{KeySpan, KvWrite};
@@ -186,9 +186,9 @@ pub trait Merger {
 pub enum KeyClass {
     /// As a whole: one of the values wins.
     Value,
-    /// A counter of eight bytes, such as a counter field of permazen: what both sides have added is
-    /// added up. If a side has removed it, or its value there does not have eight bytes, it is
-    /// merged as any value.
+    /// A counter of eight bytes, such as a counter field of permazen: the amounts that both sides
+    /// have added are summed. If a side has removed it, or its value there does not have eight
+    /// bytes, it is merged as any value.
     Counter,
     /// An entry that can be rebuilt from others, such as one of an index. Changes on both sides are
     /// no conflict: [`Merger::finish`] rebuilds it. Without [`Merger::has_derived`] the newer side
@@ -214,9 +214,9 @@ pub struct Conflict<'a> {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Resolution {
-    /// What the newer side has.
+    /// The entry of the newer side.
     Newer,
-    /// What the older side has.
+    /// The entry of the older side.
     Older,
     /// This value.
     Value(Vec<u8>),

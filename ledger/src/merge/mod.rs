@@ -1,9 +1,9 @@
 //! Merges: `merge_bases.rs` finds the merge bases of two commits, `merge_commit.rs` makes the merge
-//! commit, `strategy.rs` is the interface of what decides its content: `merger.rs` decides entry by
-//! entry, and `content.rs` builds the content. `heads.rs` merges the heads of a branch. `squash.rs`
-//! makes one commit of several, and `squash_blockers.rs` finds what forbids that. `sides.rs` is
-//! what a merger can look at, and `whole_ranges.rs` a merger that never mixes both sides in some
-//! ranges.
+//! commit, `strategy.rs` is the interface of the code that decides its content: `merger.rs` decides
+//! entry by entry, and `content.rs` builds the content. `heads.rs` merges the heads of a branch.
+//! `squash.rs` makes one commit of several, and `squash_blockers.rs` finds the refs that forbid
+//! that. `sides.rs` gives a merger both sides of a merge, and `whole_ranges.rs` a merger that never
+//! mixes both sides in some ranges.
 
 pub(crate) mod content;
 pub(crate) mod heads;
@@ -37,8 +37,8 @@ impl Page {
     ///
     /// If the commit is an ancestor of the head, nothing changes. If the head is an ancestor of the
     /// commit, the branch is fast-forwarded. Otherwise the merge is a commit with both as its
-    /// parents. It depends only on these and on what `merger` decides: the same merge in another
-    /// copy of the page is the same commit.
+    /// parents. It depends only on these and on the decisions of `merger`: the same merge in
+    /// another copy of the page is the same commit.
     ///
     /// Loads the nodes that the sides do not share, and reads the commits down to the merge bases.
     ///
@@ -77,8 +77,8 @@ impl Page {
     /// Merges the heads of a branch until there is one, and returns it.
     ///
     /// The two oldest are merged first, by time and ID, then their merge with the next one, and so
-    /// on. So it depends only on the heads and on what `merger` decides: the same heads in another
-    /// copy of the page become the same commit.
+    /// on. So it depends only on the heads and on the decisions of `merger`: the same heads in
+    /// another copy of the page become the same commit.
     ///
     /// If two heads cannot be merged because history or contents are missing, the other heads are
     /// merged first; then the call fails. Costs a [`merge`](Page::merge) for each head but one.

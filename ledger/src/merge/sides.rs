@@ -65,8 +65,8 @@ impl SideChange {
     }
 }
 
-/// What a [`Merger`](crate::Merger) can look at: both sides of a merge in which both have changes,
-/// and their base.
+/// The view of a [`Merger`](crate::Merger): both sides of a merge in which both have changes, and
+/// their base.
 #[derive(Clone, Copy)]
 pub struct MergeSides<'m> {
     shared: &'m Arc<Shared>,

@@ -120,7 +120,7 @@ impl Page {
             return Err(moved());
         }
         // The keep set has not changed, so no ref has begun to reach the commits since they were
-        // checked, and none was marked as synced.
+        // checked, and no commit was marked as synced.
         shared.commit_in(&tx, onto)?;
         shared.open.rows.remove_head(&mut tx, branch, &state.head)?;
         let head = match &new {

@@ -1,5 +1,6 @@
-//! Finds what forbids a squash: refs from which the replaced commits are reachable. They would keep
-//! the replaced changes as their own, and a merge with them would apply these a second time.
+//! Finds the refs that forbid a squash: those from which the replaced commits are reachable. They
+//! would keep the replaced changes as their own, and a merge with them would apply these a second
+//! time.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
@@ -12,7 +13,7 @@ use crate::page::shared::{Parent, Shared};
 use crate::rows::process::{PinReason, leases};
 use crate::rows::statuses::Remote;
 
-/// What can reach a commit.
+/// A ref that can reach a commit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Ref {
     Branch(String),

@@ -1,4 +1,4 @@
-//! The interface of what decides the content of a merge.
+//! The interface of the code that decides the content of a merge.
 
 use std::sync::Arc;
 

@@ -33,7 +33,8 @@ pub(crate) struct Node {
     items_at: usize,
     /// How many entries it has, or are below it.
     entries: u64,
-    /// One bit for each child that was compared with what this node says of it. Empty in a leaf.
+    /// One bit for each child that was compared with the data that this node has about it. Empty in
+    /// a leaf.
     known: Box<[AtomicU64]>,
 }
 
@@ -58,7 +59,7 @@ impl SplitKey<'_> {
         let Some((start, more)) = other.prefix.split_at_checked(self.prefix.len()) else {
             return other.cmp(self).reverse();
         };
-        // The rest of ours is beside what is left of the other prefix, and then beside its rest.
+        // Our rest is compared with the remaining prefix of the other one, and then with its rest.
         self.prefix.cmp(start).then_with(|| match self.rest.split_at_checked(more.len()) {
             Some((beside, rest)) => beside.cmp(more).then_with(|| rest.cmp(other.rest)),
             None => self.rest.cmp(more),
@@ -88,7 +89,7 @@ impl Node {
         Ok(Node { entries, ..Node::laid_out(bytes)? })
     }
 
-    /// The node with these bytes, or what is wrong with them.
+    /// The node with these bytes, or the mistake in them.
     pub(crate) fn parse(bytes: Bytes) -> std::result::Result<Self, &'static str> {
         let mut node = Node::laid_out(bytes)?;
         node.entries = node.check()?;
@@ -196,7 +197,7 @@ impl Node {
         self.entries
     }
 
-    /// What all keys begin with.
+    /// The common prefix of all keys.
     pub(crate) fn prefix(&self) -> &[u8] {
         &self.bytes[HEADER..self.prefix_end]
     }
@@ -216,8 +217,8 @@ impl Node {
         }
     }
 
-    /// The size of the items up to this one, which is included: what the boundaries of levels
-    /// count.
+    /// The size of the items up to this one, which is included. The boundaries of levels count this
+    /// size.
     pub(crate) fn size_to(&self, at: usize) -> u64 {
         // The offset counts the two bytes of each item's head, which do not count here, and not its
         // prefix and the constant of an item, which do.
@@ -337,14 +338,14 @@ impl Node {
         &self.bytes[self.items_at..]
     }
 
-    /// Whether the child at this position was compared with what this node says of it. It need not
-    /// be compared again, because both are named by their digests.
+    /// Whether the child at this position was compared with the data that this node has about it.
+    /// It need not be compared again, because both are named by their digests.
     pub(crate) fn is_known(&self, at: usize) -> bool {
         let word = self.known.get(at / 64).map_or(0, |word| word.load(Relaxed));
         word & 1 << (at % 64) != 0
     }
 
-    /// Records that the child at this position is what this node says.
+    /// Records that the child at this position matches the data that this node has about it.
     pub(crate) fn set_known(&self, at: usize) {
         if let Some(word) = self.known.get(at / 64) {
             word.fetch_or(1 << (at % 64), Relaxed);
@@ -382,7 +383,7 @@ fn search<const N: usize>(
     (low, false)
 }
 
-/// The flags of an item with the length of the rest of its key, and what follows.
+/// The flags of an item with the length of the rest of its key, and the bytes after them.
 fn split_head(item: &[u8]) -> (u16, &[u8]) {
     let (head, item) = item.split_at(2);
     (u16::from_be_bytes([head[0], head[1]]), item)

@@ -52,8 +52,8 @@ impl Page {
     /// With most rules, old commits stay because an old branch forked from the others there:
     /// merging it needs them. The reason names the branch.
     ///
-    /// Gets all commits, and computes what merges need once for each branch. Memory: about 64 bytes
-    /// for each commit.
+    /// Gets all commits, and computes the commits that merges need once for each branch. Memory:
+    /// about 64 bytes for each commit.
     ///
     /// ```
     /// use permazen_kv::{KvDatabase, KvWrite, TxOptions, memory::MemoryStore};
@@ -88,12 +88,12 @@ impl Page {
     /// of values that are unreachable from commits. Returns how many.
     ///
     /// It need not be called: while a page is open, the maintenance thread does the same when more
-    /// than a quarter of the page may be garbage. Readers and writers go on meanwhile: it works in
-    /// slices, each of which holds the write lock of the host for a few milliseconds. A commit is
-    /// removed two minutes after a collection has found that it is not kept, because a transaction
-    /// of another process may have begun on it; at once in a repository with
-    /// [exclusive](crate::RepositoryBuilder::exclusive) access. So the first call may only find
-    /// what a later one removes, in this process or another.
+    /// than a quarter of the page may be garbage. Readers and writers continue meanwhile: it works
+    /// in slices, each of which holds the write lock of the host for a few milliseconds. A commit
+    /// is removed two minutes after a collection has found that it is not kept, because a
+    /// transaction of another process may have begun on it; at once in a repository with
+    /// [exclusive](crate::RepositoryBuilder::exclusive) access. So the first call may only find the
+    /// commits that a later one removes, in this process or another.
     ///
     /// Gets all commits, and loads each node once; of chunks it reads only the heads of their rows.
     /// Memory: about 64 bytes for each commit, and a few bits for each piece.
@@ -120,8 +120,8 @@ impl Page {
     /// # Errors
     /// [`LedgerError::Busy`] if another process collects at the moment. If a piece is damaged, so
     /// that reachability is not known: then only commits that are not kept are removed. If the page
-    /// is gone, or the host fails. What was removed until then stays removed, and the next
-    /// collection goes on.
+    /// is gone, or the host fails. Commits and pieces that were removed until then stay removed,
+    /// and the next collection continues.
     pub fn collect(&self) -> Result<Collected> {
         self.shared.maintenance.collect(WAIT)
     }

@@ -70,9 +70,9 @@ impl Iterator for Entries {
 pub struct ChangedEntry {
     /// The key.
     pub key: Vec<u8>,
-    /// What it was, without the bytes of long values; `None` if the entry is new.
+    /// The old value, without the bytes of long values; `None` if the entry is new.
     pub old: Option<EntryValue>,
-    /// What it is; `None` if the entry is gone.
+    /// The new value; `None` if the entry is gone.
     pub new: Option<EntryValue>,
 }
 

@@ -98,10 +98,11 @@ impl Shared {
         Ok(heads.len() + usize::from(!replaced))
     }
 
-    /// Whether a commit on this base, beside the heads, may need an expiring commit: the base, or
-    /// what merging it with the heads needs. If it does not, no keep set that was computed before
-    /// can remove one of these, because a commit is only removed after its grace time, and clearing
-    /// that time raises the version of the keep set. So the version need not be raised here.
+    /// Whether a commit on this base, beside the heads, may need an expiring commit: the base, or a
+    /// commit that merging it with the heads needs. If it does not, no keep set that was computed
+    /// before can remove one of these, because a commit is only removed after its grace time, and
+    /// clearing that time raises the version of the keep set. So the version need not be raised
+    /// here.
     fn may_need_expiring(&self, tx: &dyn KvRead, heads: &[Head], base: &CommitId) -> Result<bool> {
         let rows = &self.open.rows;
         let mut ahead = BTreeMap::new();

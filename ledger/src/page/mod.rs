@@ -248,8 +248,7 @@ impl Page {
     ///
     /// # Errors
     /// [`LedgerError::InvalidArgument`](crate::LedgerError::InvalidArgument) if both have more than
-    /// 4,096 bytes together. The function is not called then. Its own errors are in what it
-    /// returns.
+    /// 4,096 bytes together. The function is not called then. Its own errors are in its result.
     pub fn with_author_and_message<T>(
         &self,
         author: &str,

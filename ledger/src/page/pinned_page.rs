@@ -20,7 +20,7 @@ use crate::value::read::PieceStore;
 pub(crate) struct PinnedPage {
     pub(crate) shared: Arc<Shared>,
     pins: Vec<Pin>,
-    /// A draft that is read in addition to what is stored.
+    /// A draft that is read in addition to the stored pieces.
     drafted: Option<Arc<ReadableDraft>>,
 }
 

@@ -23,12 +23,13 @@ impl Page {
     /// Sets whether the page keeps a row for each reference from a commit or piece to a piece. A
     /// page does not, unless set.
     ///
-    /// With these rows, a [collection](Page::collect) reads only what may have become garbage, and
-    /// not the whole page. But each new inner node costs about 85 more rows, each at a random place
-    /// of the host. So they pay for pages with few commits and much garbage in large values.
+    /// With these rows, a [collection](Page::collect) reads only pieces that may have become
+    /// garbage, and not the whole page. But each new inner node costs about 85 more rows, each at a
+    /// random place of the host. So they pay for pages with few commits and much garbage in large
+    /// values.
     ///
     /// Turning them on writes the rows of all pieces, in slices. It also removes garbage, as a
-    /// collection does. Turning them off removes the rows, in slices. Readers and writers go on
+    /// collection does. Turning them off removes the rows, in slices. Readers and writers continue
     /// meanwhile. If the process ends in between, the maintenance of any process that has the page
     /// open continues, and so does the next call.
     ///

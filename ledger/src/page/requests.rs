@@ -75,7 +75,7 @@ struct Failure {
 enum Why {
     Network(String),
     NotAtSource(Kind, Digest),
-    /// What was expected of a piece, and what was sent.
+    /// A piece that does not match: the expectation, and a description of the bytes that were sent.
     Wrong(Kind, Digest, &'static str, String),
 }
 
@@ -205,7 +205,7 @@ impl Requests {
         Ok(())
     }
 
-    /// Takes a slot for a request. `None` if none is free, unless `waits`.
+    /// Takes a slot for a request. `None` if no slot is free, unless `waits`.
     fn slot(self: &Arc<Self>, source: &Source, waits: bool) -> Result<Option<Slot>> {
         let until = source.until();
         let mut state = self.lock();

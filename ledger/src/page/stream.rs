@@ -115,11 +115,12 @@ impl ValueRef {
 /// Writes a value in parts. [`finish`](ValueWriter::finish) completes it; otherwise the value is
 /// given up when this is dropped, and the collector removes its stored pieces.
 ///
-/// Holds at most about 3 MiB, whatever the length. A thread stores each MiB in a transaction of the
-/// host of its own, while the next MiB is written here; other writers come in between. An error of
-/// the thread is returned by a later write, or at the end. `flush` does nothing. Errors of the page
-/// are inside of those of [`std::io`]; after one that is [retryable](LedgerError::is_retryable),
-/// the same bytes can be written again. Dropping this waits for the thread.
+/// Holds at most about 3 MiB for a value of any length. A thread stores each MiB in a transaction
+/// of the host of its own, while the next MiB is written here; other writers come in between. An
+/// error of the thread is returned by a later write, or at the end. `flush` does nothing. Errors of
+/// the page are inside of those of [`std::io`]; after one that is
+/// [retryable](LedgerError::is_retryable), the same bytes can be written again. Dropping this waits
+/// for the thread.
 ///
 /// Within a `write` closure of the host, a write that needs the host fails with
 /// [`KvError::WithinWrite`] at once; the same bytes can be written again after the closure.

@@ -66,7 +66,7 @@ impl Shared {
     /// A draft: the content with this root and these changes. Nothing is written.
     ///
     /// # Errors
-    /// A missing piece of the base is [`LedgerError::Missing`], whatever the reason.
+    /// A missing piece of the base is [`LedgerError::Missing`], for whichever reason it is missing.
     pub(crate) fn draft(&self, base: &Digest, writes: &Writes) -> Result<Draft> {
         self.draft_on(self, base, writes)
     }

@@ -73,8 +73,9 @@ impl Merges {
 
 /// Keeps a factory registered until it is dropped.
 ///
-/// Then the next factory takes over, and is asked for all open pages. If there is none, open pages
-/// are merged as before, and pages that are opened later are not merged until there is one.
+/// Then the next factory takes over, and is asked for all open pages. If there is no other factory,
+/// open pages are merged as before, and pages that are opened later are not merged until there is
+/// one.
 #[must_use = "dropping it takes the factory away"]
 pub struct MergeFactoryRegistration {
     merges: Arc<Merges>,

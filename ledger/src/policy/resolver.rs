@@ -53,7 +53,7 @@ pub struct MergeResult {
     _held: Arc<GiveUpOnDrop>,
 }
 
-/// What an entry becomes in a merge.
+/// The result of a merge for an entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Merged<'a> {
@@ -85,7 +85,7 @@ struct State {
     end: Option<End>,
 }
 
-/// What a resolver has decided.
+/// The decisions of a resolver.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Decisions {
     pub(super) keys: BTreeMap<Vec<u8>, Decision>,
@@ -135,7 +135,7 @@ impl OpenMerge {
         Arc::new(OpenMerge { shared, versions, merger, state, ended })
     }
 
-    /// What the resolver gets.
+    /// The handle that the resolver gets.
     pub(super) fn result(self: &Arc<Self>) -> MergeResult {
         let held = Arc::new(GiveUpOnDrop(Arc::clone(self)));
         MergeResult { merge: Arc::clone(self), _held: held }
@@ -241,8 +241,8 @@ impl MergeResult {
         Ok(ResolverChanges { merge, page, diff, merger, conflicts, failed: false })
     }
 
-    /// Decides what an entry becomes. The last call for a key counts. The key need not be one that
-    /// a side has changed.
+    /// Decides the result for an entry. The last call for a key counts. The key need not be one
+    /// that a side has changed.
     ///
     /// # Errors
     /// [`LedgerError::InvalidArgument`] for [`Merged::Older`] if the older side does not have the

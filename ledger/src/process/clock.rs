@@ -7,9 +7,9 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 ///
 /// Commits take their times from it, and leases end by it. When it jumps forward, reads that
 /// another process began less than a minute before can fail with
-/// [`LedgerError::SnapshotExpired`](crate::LedgerError::SnapshotExpired). When it is set back, what
-/// waits for a time is done at once, or its waiting time begins again: garbage, grace times and
-/// leases of processes that have ended stay for longer, and nothing is removed too early.
+/// [`LedgerError::SnapshotExpired`](crate::LedgerError::SnapshotExpired). When it is set back, work
+/// that waits for a time is done at once, or its waiting time begins again: garbage, grace times
+/// and leases of processes that have ended stay for longer, and nothing is removed too early.
 pub trait Clock: fmt::Debug + Send + Sync {
     /// The present time.
     fn now(&self) -> SystemTime;

@@ -45,7 +45,7 @@ pub(crate) struct Process {
     pub(crate) clock: Arc<dyn Clock>,
     /// The caller vouches that no other process has the repository open.
     pub(crate) is_exclusive: bool,
-    /// The device in its commits; zeros for none.
+    /// The device in its commits; zeros for no device.
     pub(crate) device: [u8; 16],
     pub(crate) streams: Streams,
     /// The time of the last commit of this process.
@@ -57,7 +57,7 @@ pub(crate) struct Process {
 #[derive(Debug)]
 struct State {
     id: ProcessId,
-    /// The milliseconds at which the lease was written last. `None` if there is none.
+    /// The milliseconds at which the lease was written last. `None` if there is no lease.
     leased: Option<u64>,
     /// When a lease was first seen as ended, or as ending too late.
     doubtful: HashMap<ProcessId, u64>,
@@ -87,7 +87,7 @@ impl Process {
     }
 
     /// Whether this process is a child that was forked from the one that made this. In a child,
-    /// threads of the parent do not exist, and what they had locked stays locked.
+    /// threads of the parent do not exist, and locks that they held stay locked.
     pub(crate) fn is_forked(&self) -> bool {
         !self.made_by.is_this()
     }

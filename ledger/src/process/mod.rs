@@ -1,4 +1,4 @@
-//! What a process has open of a repository.
+//! The state of a process that has a repository open.
 //!
 //! `clock.rs` has the clock, `lease.rs` the lease that shows that the process lives, `pins.rs` the
 //! pins of the commits that it reads, `streams.rs` the values that it writes in parts,

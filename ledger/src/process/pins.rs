@@ -138,7 +138,7 @@ impl Pins {
         self.removed.notify_all();
     }
 
-    /// The pins that are old enough for a row and have none of this process, each with a new
+    /// The pins that are old enough for a row and have no row of this process, each with a new
     /// number.
     pub(super) fn due(
         &self,

@@ -20,7 +20,7 @@ pub(crate) const MARKS_LEN: usize = 65_536;
 /// The number of the next piece is at most this: six bytes.
 pub(super) const MAX_NUMBER: u64 = (1 << 48) - 1;
 
-/// How many pieces there are, and what the collector does.
+/// How many pieces there are, and the state of the collector.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Counts {
     /// The number of the next piece.
@@ -74,7 +74,7 @@ impl Round {
         matches!(self.phase, Phase::Marking | Phase::Sweeping)
     }
 
-    /// The number of the round that runs; 0 if none does.
+    /// The number of the round that runs; 0 if no round runs.
     pub(crate) fn running(&self) -> u64 {
         if self.phase == Phase::Idle { 0 } else { self.number }
     }
@@ -101,7 +101,7 @@ impl Counts {
         self.suspects = self.suspects.max(1);
     }
 
-    /// What is impossible in this row, if anything.
+    /// The contradiction in this row, if there is one.
     pub(crate) fn contradiction(&self) -> Option<&'static str> {
         let Round { phase, process, new_from, reached, .. } = self.round;
         let has_no_process = process == ProcessId::default();

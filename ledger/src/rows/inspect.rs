@@ -28,7 +28,7 @@ pub(crate) use super::pieces::piece_key;
 pub(crate) use super::retention::pruned_key;
 pub(crate) use super::statuses::unsynced_key;
 
-/// What is wrong with a row.
+/// A defect of a row.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Wrong {
     pub(crate) expected: &'static str,
@@ -39,7 +39,7 @@ pub(super) fn wrong<T>(expected: &'static str, found: impl Into<String>) -> Insp
     Err(Wrong { expected, found: found.into() })
 }
 
-/// A part of a row, or what is wrong with it.
+/// A part of a row, or its defect.
 pub(crate) type Inspected<T> = std::result::Result<T, Wrong>;
 
 /// A row of a page, by itself.

@@ -56,7 +56,7 @@ pub(crate) fn by_number_key(page: u64) -> Vec<u8> {
     [&[BY_NUMBER][..], &number::encode(page.min(number::MAX))].concat()
 }
 
-/// Whether there is a row of a page with this number, whatever its value.
+/// Whether there is a row of a page with this number, with any value.
 pub(crate) fn has_page_row(tx: &dyn KvRead, page: u64) -> Result<bool> {
     Ok(page <= number::MAX && tx.get(&by_number_key(page))?.is_some())
 }

@@ -24,7 +24,8 @@ pub(crate) fn encode(number: u64) -> Vec<u8> {
     bytes
 }
 
-/// The number at the beginning of these bytes, and what follows it. `None` if there is none.
+/// The number at the beginning of these bytes, and the bytes after it. `None` if there is no
+/// number.
 pub(crate) fn decode(bytes: &[u8]) -> Option<(u64, &[u8])> {
     let (first, rest) = bytes.split_first()?;
     if u64::from(*first) < ONE_BYTE {

@@ -50,7 +50,7 @@ pub(crate) fn check_name(name: &str) -> Result<()> {
 
 // The keys of rows, without the prefix of the page.
 
-/// What the key of a head of a branch begins with.
+/// The beginning of the keys of the heads of a branch.
 pub(crate) fn heads_key(branch: &str) -> Vec<u8> {
     [&[HEAD][..], branch.as_bytes(), &[0]].concat()
 }
@@ -194,7 +194,7 @@ impl Rows {
         sealed::damaged(self.number, key, found)
     }
 
-    /// The heads of a branch, the oldest first. There are none if there is no such branch.
+    /// The heads of a branch, the oldest first. Empty if there is no such branch.
     pub(crate) fn heads(&self, tx: &dyn KvRead, branch: &str) -> Result<Vec<Head>> {
         let mut heads = Vec::new();
         let begin = heads_key(branch);

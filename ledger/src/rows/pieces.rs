@@ -229,7 +229,7 @@ pub(super) const PACKED: u8 = 1;
 /// The longest piece.
 pub(crate) const MAX_PIECE: usize = 81_920;
 
-/// Unpacks a piece, or returns what is wrong with it.
+/// Unpacks a piece, or returns its defect.
 pub(super) fn unpacked(bytes: &[u8]) -> std::result::Result<Vec<u8>, &'static str> {
     let (len, block) = bytes.split_first_chunk().ok_or("a packed piece without a length")?;
     let len = u32::from_be_bytes(*len) as usize;

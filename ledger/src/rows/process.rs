@@ -35,7 +35,7 @@ fn lease_key(process: &ProcessId) -> Vec<u8> {
     [&[LEASE][..], &process.0].concat()
 }
 
-/// The milliseconds at which the lease of a process ends. `None` if it has none.
+/// The milliseconds at which the lease of a process ends. `None` if it has no lease.
 pub(crate) fn lease(tx: &dyn KvRead, process: &ProcessId) -> Result<Option<u64>> {
     let key = lease_key(process);
     let Some(row) = tx.get(&key)? else { return Ok(None) };
@@ -79,7 +79,7 @@ pub(crate) struct StreamId {
 pub(crate) enum StreamState {
     /// No commit has it.
     Open,
-    /// This commit has it since this round of the collector; 0 if none ran.
+    /// This commit has it since this round of the collector; 0 if no round ran.
     Attached { commit: CommitId, round: u64 },
 }
 

@@ -42,7 +42,7 @@ impl References {
     }
 }
 
-/// What refers to a piece.
+/// The kind of a reference to a piece.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum ReferenceKind {
     /// The piece above it, or a leaf with an eager value.

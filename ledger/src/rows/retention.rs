@@ -16,7 +16,7 @@ pub(super) const EXPIRING: u8 = 0x34;
 /// The most commits whose grace time one transaction clears; older ones keep theirs.
 const ANEW: usize = 1_024;
 
-/// What is recorded of a pruned commit that is a parent of a stored one.
+/// The record of a pruned commit that is a parent of a stored one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Pruned {
     pub(crate) generation: u64,

@@ -62,7 +62,7 @@ pub(crate) fn check_note(name: &[u8]) -> Result<()> {
     }
 }
 
-/// Writes the statuses of what one transaction writes.
+/// Writes the statuses of the commits and pieces of one transaction.
 #[derive(Debug)]
 pub(crate) struct StatusWriter {
     has_remote: bool,
@@ -173,7 +173,7 @@ impl Rows {
         Ok(())
     }
 
-    /// Removes the row of an unsynced commit. Returns `false` if there was none.
+    /// Removes the row of an unsynced commit. Returns `false` if there was no row.
     pub(crate) fn remove_unsynced(
         &self,
         tx: &mut dyn KvWrite,
@@ -239,7 +239,7 @@ impl Rows {
         Ok(())
     }
 
-    /// Removes the row of a local piece. Returns `false` if there was none.
+    /// Removes the row of a local piece. Returns `false` if there was no row.
     pub(crate) fn remove_local(
         &self,
         tx: &mut dyn KvWrite,

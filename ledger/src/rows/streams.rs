@@ -117,7 +117,7 @@ impl Rows {
         self.put(tx, &row.key(), vec![u8::from(row.is_written)])
     }
 
-    /// Removes the row of a piece of a stream. Returns it, or `None` if there was none.
+    /// Removes the row of a piece of a stream. Returns it, or `None` if there was no row.
     pub(crate) fn remove_streamed(
         &self,
         tx: &mut dyn KvWrite,

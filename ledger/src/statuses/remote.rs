@@ -35,11 +35,12 @@ pub enum RemoteState {
     Attached,
 }
 
-/// Tracks what of a page is not at its remote yet, for code that uploads it.
+/// Tracks the commits and pieces of a page that are not at its remote yet, for code that uploads
+/// them.
 ///
 /// A page that is attached to a remote records which commits and pieces are only stored here.
-/// [Retention](Page::set_retention) and [eviction](crate::Repository::evict) remove only what is at
-/// the remote.
+/// [Retention](Page::set_retention) and [eviction](crate::Repository::evict) remove only commits
+/// and pieces that are at the remote.
 ///
 /// ```
 /// use permazen_kv::{KvDatabase, KvWrite, TxOptions, memory::MemoryStore};
@@ -109,7 +110,7 @@ impl PageRemote {
     /// process. Several calls can run at the same time.
     ///
     /// # Errors
-    /// If the page is gone, or the host fails. What was done until then stays.
+    /// If the page is gone, or the host fails. Rows that were written until then stay.
     pub fn attach(&self) -> Result<()> {
         while self.attach_slice()? {}
         Ok(())
@@ -234,7 +235,7 @@ impl Slice {
             pieces.push(digest);
             if pieces.len() < SLICE { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
         })?;
-        // Both ascend: the slice has what comes first of both together.
+        // Both ascend: the slice has the first ones of both together.
         let mut all: Vec<Digest> =
             commits.iter().map(|(id, _)| id.0).chain(pieces.clone()).collect();
         all.sort_unstable();

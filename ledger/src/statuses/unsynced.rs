@@ -1,4 +1,4 @@
-//! Lists what is not at the remote yet, and marks what was uploaded.
+//! Lists the commits and pieces that are not at the remote yet, and marks those that were uploaded.
 
 use permazen_kv::{KvRead, TxOptions};
 

@@ -32,12 +32,12 @@ use crate::watch::follow::{Position, Step};
 ///
 /// A handle follows one path through the branch. It begins at the oldest head; after a commit of
 /// its own it stands there; and it moves along commits that others make on that one, such as
-/// merges. So what is written through a handle stays visible in that handle. It never jumps to
+/// merges. So entries written through a handle stay visible in that handle. It never jumps to
 /// another head, unless the branch is reset, or the history between was pruned.
 ///
 /// Transactions that write through one handle take turns, so among themselves they are
-/// serializable. Those of several handles do not wait for each other, and a merge can undo what one
-/// of them has written. While a writing transaction is open, the handle stays where it is. Clones
+/// serializable. Those of several handles do not wait for each other, and a merge can undo the
+/// writes of one of them. While a writing transaction is open, the handle stays where it is. Clones
 /// are the same handle.
 #[derive(Clone)]
 pub struct BranchingDatabase {
@@ -212,8 +212,8 @@ impl Handle {
         Ok(())
     }
 
-    /// What the handle shows. `None` if the branch is gone or the host fails. The handle moves
-    /// along new commits, so that the next poll does not read them again.
+    /// The content that the handle shows. `None` if the branch is gone or the host fails. The
+    /// handle moves along new commits, so that the next poll does not read them again.
     fn shown(&self) -> Option<Shown> {
         self.begin(false).ok().map(|(_, state, place)| (place.moves, state.root))
     }

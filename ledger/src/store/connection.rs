@@ -23,7 +23,7 @@ const WAIT: Duration = Duration::from_secs(1);
 ///
 /// A transaction begins when the program has handled all notifications of the connection's
 /// watchers. While it is open, watchers notify of nothing newer than its base, and snapshots are of
-/// the base. So a transaction begins with what the client has seen.
+/// the base. So a transaction begins with the state that the client has seen.
 pub struct Connection {
     handle: BranchingDatabase,
     unanswered: Arc<Unanswered>,
@@ -106,7 +106,7 @@ impl Connection {
         self.handle.commit()
     }
 
-    /// What the connection sees: the base while there is a transaction.
+    /// The state that the connection sees: the base while there is a transaction.
     ///
     /// # Errors
     /// If the branch was removed, or the host fails.
@@ -114,8 +114,8 @@ impl Connection {
         self.handle.snapshot()
     }
 
-    /// Watches what the connection sees: the watcher notifies of changes from here on in the
-    /// entries whose keys start with `prefix`, by this connection or by others, as soon as the
+    /// Watches the state that the connection sees: the watcher notifies of changes from here on in
+    /// the entries whose keys start with `prefix`, by this connection or by others, as soon as the
     /// connection gets there.
     ///
     /// # Errors

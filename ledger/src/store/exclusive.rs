@@ -18,7 +18,7 @@ use crate::page::write::Attempt;
 pub(super) struct ExclusiveTransaction {
     pub(super) host: Box<dyn KvTransaction + Send>,
     pub(super) state: BranchState,
-    /// The branch, with what was written.
+    /// The branch, with the writes over it.
     pub(super) view: MutableView<PageSnapshot>,
     pub(super) read_only: bool,
     pub(super) notified: NotifiedState,

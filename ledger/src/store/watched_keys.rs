@@ -1,4 +1,4 @@
-//! Notifies the watches of a database on a branch of what others have written.
+//! Notifies the watches of a database on a branch of the writes of others.
 
 use std::any::Any;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -45,8 +45,8 @@ impl NotifiedState {
     }
 }
 
-/// Finds what a database shows, from the heads of its branch. `None` if the branch is gone or the
-/// host fails.
+/// Finds the content that a database shows, from the heads of its branch. `None` if the branch is
+/// gone or the host fails.
 pub(super) type FindShown = dyn Fn(&BranchHeads) -> Option<Shown> + Send + Sync;
 
 /// The watches of a database on a branch.

@@ -59,7 +59,7 @@ pub(crate) fn root<N: NodeStore>(nodes: &N, digest: &Digest) -> Result<Arc<Node>
 /// Loads the child at a position of an inner node, which has such an item.
 ///
 /// # Errors
-/// If it cannot be loaded, or is not what the parent says.
+/// If it cannot be loaded, or does not match the parent.
 pub(crate) fn child<N: NodeStore>(nodes: &N, parent: &Node, at: usize) -> Result<Arc<Node>> {
     let Some(named) = parent.child(at) else {
         let digest = Kind::Node.digest(parent.as_bytes());

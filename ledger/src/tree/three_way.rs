@@ -1,4 +1,4 @@
-//! What two trees have changed since their common base.
+//! The changes of two trees since their common base.
 
 use std::sync::Arc;
 

@@ -31,8 +31,8 @@ pub(crate) trait Parts {
     fn wrong(&mut self, kind: Kind, part: &Part) -> Result<()>;
 }
 
-/// What follows a part of a value: with the part, it decides whether the part ends where the rule
-/// cuts.
+/// The bytes after a part of a value: with the part, they decide whether the part ends where the
+/// rule cuts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 struct After {
     /// How many bytes follow, at most the length of a chunk.
@@ -44,7 +44,7 @@ struct After {
 impl After {
     const END: After = After { left: 0, first: [0; 2] };
 
-    /// What follows the part before these bytes.
+    /// The bytes after the part before `bytes`.
     fn before(self, bytes: &[u8]) -> Self {
         let mut first = bytes.iter().chain(&self.first).copied();
         let first = [first.next().unwrap_or_default(), first.next().unwrap_or_default()];
@@ -52,8 +52,8 @@ impl After {
     }
 }
 
-/// A visit of an index piece: its digest and length, its level, whether it is a top piece, and what
-/// follows it, if that is known.
+/// A visit of an index piece: its digest and length, its level, whether it is a top piece, and the
+/// bytes after it, if these are known.
 type IndexVisit = (Digest, u64, u8, bool, Option<After>);
 
 /// Compares cuts with the rule. Remembers its visits of index pieces, about 100 bytes for each.
@@ -61,7 +61,7 @@ type IndexVisit = (Digest, u64, u8, bool, Option<After>);
 pub(crate) struct CutCheck {
     /// `None` if cuts are not compared.
     rule: Option<(Gear, BoundaryHash)>,
-    /// For each visit what follows the part before it. `None` if that is not known.
+    /// For each visit the bytes after the part before it. `None` if these are not known.
     known: HashMap<IndexVisit, Option<After>>,
 }
 
@@ -91,7 +91,7 @@ impl CutCheck {
         Ok(())
     }
 
-    /// Checks an index piece. Returns what follows the part before it.
+    /// Checks an index piece. Returns the bytes after the part before it.
     fn index(
         &mut self,
         parts: &mut dyn Parts,
@@ -163,7 +163,7 @@ impl CutCheck {
     }
 }
 
-/// What the rule says of a single piece, whatever is before and after it.
+/// The part of the rule for a single piece, with any bytes before and after it.
 pub(crate) struct PieceCutRule {
     gear: Gear,
     hash: BoundaryHash,

@@ -50,7 +50,7 @@ impl Index {
         Ok(index)
     }
 
-    /// The index piece with these bytes, or what is wrong with them.
+    /// The index piece with these bytes, or the mistake in them.
     pub(crate) fn parse(bytes: Bytes) -> std::result::Result<Self, &'static str> {
         let Some((level, children)) = bytes.split_first() else { return Err("no bytes") };
         if *level >= MAX_LEVELS {

@@ -35,7 +35,7 @@ impl Reference {
         bytes
     }
 
-    /// The reference with these bytes, or what is wrong with them.
+    /// The reference with these bytes, or the mistake in them.
     pub(crate) fn parse(bytes: &[u8]) -> Result<Self, &'static str> {
         let (top, rest) = bytes.split_at_checked(Digest::LEN).unwrap_or((bytes, &[]));
         let (Some(top), Ok([levels, len @ ..])) =

@@ -200,7 +200,7 @@ fn a_small_change_of_a_value_writes_few_pieces() {
     assert_ne!(other, reference);
     let new = store.pieces.len() - before;
     assert!(new <= 8, "{new} of {before} pieces are new");
-    // Only what is asked for is loaded.
+    // Only the requested chunks are loaded.
     store.loads.replace(0);
     let mut reader = ChunkReader::new(&store, &other, 20_000_000).unwrap();
     assert_eq!(reader.next().unwrap().unwrap()[..8], *b"inserted");

@@ -327,7 +327,7 @@ fn check_pieces(
     Ok(())
 }
 
-/// Checks an unreachable piece. The error is what was expected and what was found.
+/// Checks an unreachable piece. The error has the expected and the found content.
 fn unreached(digest: &Digest, piece: PieceRow<'_>) -> std::result::Result<(), (String, String)> {
     let kind = piece.kind;
     let found = kind.digest(&piece.bytes);

@@ -26,7 +26,7 @@ pub(super) struct CheckReferences<'h> {
     of_source: HashMap<ReferenceSource, i64>,
 }
 
-/// The first bytes of what refers to a piece, and whether it is a commit.
+/// The first bytes of the piece or commit that refers to a piece, and whether it is a commit.
 type ReferenceSource = ([u8; 8], bool);
 
 fn reference_source(row: &ReferenceRow) -> ReferenceSource {

@@ -15,9 +15,9 @@ pub struct Finding {
     pub page: u64,
     /// The key of the row, without the prefix of the page.
     pub row: Vec<u8>,
-    /// What should be there.
+    /// The expected content.
     pub expected: String,
-    /// What is there.
+    /// The content that was found.
     pub found: String,
 }
 
@@ -66,7 +66,7 @@ impl Verification {
         self.findings.push(Finding { page, row: row.to_vec(), expected, found });
     }
 
-    /// Adds what another check has read and found.
+    /// Adds the counts and findings of another check.
     pub(super) fn append(&mut self, other: Verification) {
         let Verification { findings, commits, pieces, unreachable_pieces, unreachable_bytes } =
             other;

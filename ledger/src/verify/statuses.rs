@@ -11,7 +11,7 @@ use crate::rows::inspect::{COUNTS_KEY, REMOTE_KEY, unsynced_key};
 use crate::rows::page::Rows;
 use crate::rows::statuses::Remote;
 
-/// The rows that say what is not at the remote yet.
+/// The rows of commits and pieces that are not at the remote yet.
 #[derive(Debug, Default)]
 pub(super) struct Statuses {
     pub(super) unsynced: Vec<(Vec<u8>, CommitId, u64)>,

@@ -13,7 +13,7 @@ const UNASKED: u64 = 600_000;
 #[derive(Debug, Default)]
 pub(super) struct IdlePins(Mutex<Option<Idle>>);
 
-/// What a watcher needs for its next notification.
+/// The state that a watcher needs for its next notification.
 #[derive(Debug)]
 pub(super) struct Idle {
     /// The commit of the last notification.

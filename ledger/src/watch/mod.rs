@@ -181,8 +181,8 @@ impl Watcher {
     /// The next notification. Waits for at most `timeout` until there is one; `None` if there is
     /// none by then. A call means that the former notification was handled.
     ///
-    /// Gets the commits since the last one from the host, then loads what the two trees do not
-    /// share below the prefix.
+    /// Gets the commits since the last one from the host, then loads the nodes that the two trees
+    /// do not share below the prefix.
     ///
     /// # Errors
     /// [`LedgerError::BranchGone`] if the branch was removed. If the differences cannot be

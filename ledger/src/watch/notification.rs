@@ -21,7 +21,7 @@ const PART_BYTES: usize = 1 << 20;
 /// Of a longer value, a notification has only length and digest.
 const LONGEST_VALUE: u64 = 64 << 10;
 
-/// What differs between two commits of a branch, below the prefix of a watcher.
+/// The differences between two commits of a branch, below the prefix of a watcher.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Notification {

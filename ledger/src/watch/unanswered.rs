@@ -20,7 +20,7 @@ impl Unanswered {
         self.fewer.notify_all();
     }
 
-    /// Waits until there are none, for at most `wait`.
+    /// Waits until no notification is unanswered, for at most `wait`.
     pub(crate) fn wait(&self, wait: Duration) {
         let count = self.count.lock().unwrap_or_else(PoisonError::into_inner);
         drop(self.fewer.wait_timeout_while(count, wait, |count| *count > 0));

@@ -239,7 +239,7 @@ fn t051_a_commit_with_a_remote_and_with_reference_rows_writes_these_too() {
     let second = setting.put(b"key", b"2");
     let after = setting.rows(&[]);
     let new: Vec<_> = after.iter().filter(|(key, _)| !before.contains_key(*key)).collect();
-    // The head, the commit, a leaf, what leads to it, the commit and the leaf that are not at the
+    // The head, the commit, a leaf, its reference row, the commit and the leaf that are not at the
     // remote.
     let firsts: Vec<u8> = new.iter().map(|(key, _)| key[0]).collect();
     assert_eq!(firsts, [0x20, 0x22, 0x23, 0x24, 0x25, 0x27]);

@@ -45,7 +45,7 @@ fn t101_a_transaction_starts_when_what_was_told_is_dealt_with() {
             thread::yield_now();
         }
         order.lock().unwrap().push("dealt with");
-        // The base of the transaction was told, and nothing newer is while it waits.
+        // The watcher got the base of the transaction, and nothing newer comes while it waits.
         assert!(
             watcher.next(Duration::ZERO).unwrap().is_none_or(|told| told.updates[0].key == b"two")
         );
@@ -136,7 +136,7 @@ fn t103_two_connections_on_one_base_make_two_heads() {
     let mut open = both.each_ref().map(|connection| connection.start().unwrap());
     open[0].put(b"a", b"").unwrap();
     open[1].put(b"b", b"").unwrap();
-    // No connection sees what is not committed.
+    // No connection sees uncommitted writes.
     assert!(both.each_ref().map(keys).iter().all(Vec::is_empty));
     for tx in open {
         tx.commit().unwrap();
@@ -178,7 +178,7 @@ fn what_others_do_is_told_after_the_transaction() {
         let told = watcher.next(LONG).unwrap().unwrap();
         assert_eq!(told.commit, other);
     }
-    // A reset is told too.
+    // The watcher gets a reset too.
     setting.page.reset(MAIN, &permazen_ledger::CommitId::FIRST).unwrap();
     let told = watcher.next(LONG).unwrap().unwrap();
     assert!(told.moved && told.updates.iter().all(|update| update.value.is_none()));

@@ -1,4 +1,4 @@
-//! Rows 62 to 69: what is kept, and what is collected.
+//! Rows 62 to 69: which commits and pieces are kept, and which are collected.
 
 use permazen_kv::KvRead;
 use permazen_ledger::{LedgerError, MAIN, Retention};
@@ -86,7 +86,7 @@ fn t067_what_two_heads_have_in_common_stays() {
     assert!(setting.page.snapshot(&common).is_ok() && setting.page.snapshot(&between).is_ok());
     setting.merge("other");
     assert_eq!(setting.content().len(), 3);
-    // What is merged needs no base any more.
+    // Merged commits need no base any more.
     setting.page.remove_branch("other").unwrap();
     setting.page.collect().unwrap();
     assert_eq!(setting.rows(&[0x22]).len(), 1);

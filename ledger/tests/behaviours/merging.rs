@@ -343,7 +343,7 @@ fn t077_one_conflict_asks_about_the_whole_merge() {
     assert_eq!(heads.merged(), pairs(&[("a", "older"), ("c", "both"), ("new", "outside")]));
 }
 
-/// Takes what both sides have.
+/// Takes the entries of both sides.
 fn union() -> Arc<Recorder> {
     Recorder::new(|_, _, _, result| {
         result.take_rest()?;
@@ -511,7 +511,7 @@ fn t085_in_a_base_that_is_merged_the_newest_wins() {
     let heads = Heads::new();
     let base = heads.base(&[]);
     let [a, b, c] = ["a", "b", "c"].map(|letter| heads.put(&base, "key", letter));
-    // The one side has what the base has, the other one has not.
+    // One side has the entry of the base, the other one does not.
     let left = heads.merge(&heads.merge(&a, &c, &mut OlderWins), &b, &mut OlderWins);
     let right = heads.merge(&heads.merge(&b, &c, &mut LastWriterWins), &a, &mut LastWriterWins);
     assert_eq!(strings(&content(&heads.page, &left)), pairs(&[("key", "b")]));
@@ -531,7 +531,7 @@ fn t086_another_pair_is_tried_if_something_is_missing() {
     let one = heads.put(&second, "b", "one");
     let two = heads.put(&first, "c", "two");
     heads.show(&[zero, one, two]);
-    // What the two oldest came from is not here.
+    // The base of the two oldest is not here.
     let root = heads.page.snapshot(&second).unwrap().root();
     let mut tx = heads.host.begin(&TxOptions::writing()).unwrap();
     tx.remove(&[&[0x10, 1, 0x23][..], &root.0].concat()).unwrap();
@@ -626,7 +626,7 @@ fn t089_right_without_a_right_side_ends_the_merge() {
     let resolver = Recorder::new(|_, _, _, result| {
         let error = result.set(b"key", Merged::Older).unwrap_err();
         assert!(matches!(error, LedgerError::InvalidArgument(_)), "{error}");
-        // It is closed, whatever is called.
+        // It is closed: every call fails.
         let ended = |result: Result<()>| {
             assert!(matches!(result, Err(LedgerError::MergeEnded { .. })), "{result:?}");
         };
@@ -688,7 +688,7 @@ fn t092_the_rest_is_what_is_no_conflict() {
     let newer = heads.put(&heads.put(&heads.put(&base, "b", "newer"), "c", "newer"), "e", "newer");
     heads.show(&[older, newer]);
     let resolver = Recorder::new(|_, _, _, result| {
-        // What is set for a key counts, before or after.
+        // The setting of a key counts, before or after.
         result.set(b"e", Merged::Older)?;
         result.take_rest()?;
         result.done()

@@ -1,5 +1,5 @@
-//! Rows 53, 59 to 61, 64 and 70: reference rows, and what is collected with them. That row 70 also
-//! holds for random histories is tested in `collection.rs`.
+//! Rows 53, 59 to 61, 64 and 70: reference rows, and which pieces are collected with them. That row
+//! 70 also holds for random histories is tested in `collection.rs`.
 
 use std::collections::BTreeSet;
 use std::io::Write;
@@ -27,7 +27,7 @@ fn stream(setting: &Setting, bytes: &[u8]) -> ValueRef {
 fn give_up(setting: &Setting, bytes: &[u8]) {
     let mut writer = setting.page.write_value(None).unwrap();
     writer.write_all(bytes).unwrap();
-    // A thread stores what was written, and what is left over is not written at all.
+    // A thread stores the bytes that were written, and the rest in memory is not written at all.
     drop(writer);
     assert!(!setting.rows(&[0x26]).is_empty());
 }
@@ -198,7 +198,7 @@ fn rows_come_and_go_in_slices_and_any_process_continues() {
     cold.set_reference_rows(true).unwrap();
     assert!(setting.page.has_reference_rows().unwrap());
     assert_clean(&setting);
-    // The process that has given up a value removes what says that it has one.
+    // The process that has given up a value removes the row of the stream.
     setting.page.collect().unwrap();
     let pieces = pieces(&setting);
     assert_eq!(setting.page.verify().unwrap().unreachable_pieces, 0);

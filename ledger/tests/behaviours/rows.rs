@@ -1,4 +1,4 @@
-//! Whether `rows.txt` is complete, and whether what it names is there.
+//! Whether `rows.txt` is complete, and whether the tests that it names are there.
 
 use std::collections::BTreeSet;
 use std::fs;

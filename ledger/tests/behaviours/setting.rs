@@ -1,4 +1,4 @@
-//! A page, and what tests do with it.
+//! A page, and the steps of tests with it.
 
 use permazen_kv::memory::MemoryStore;
 use permazen_kv::{Direction, KeySpan, KvDatabase, KvRead, KvWrite, TxOptions};

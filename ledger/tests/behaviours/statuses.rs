@@ -1,4 +1,5 @@
-//! Rows 55 to 57, 68, 112, 115 and 119: what is at a remote, and what is only here.
+//! Rows 55 to 57, 68, 112, 115 and 119: which commits and pieces are at a remote, and which are
+//! only here.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
@@ -93,7 +94,7 @@ fn what_a_later_commit_has_is_not_transient_once_the_first_one_is_gone() {
     setting.put(b"other", b"");
     sync(page);
     page.set_retention(Retention::Heads).unwrap();
-    // The first commit is removed before what the second stream has left.
+    // The first commit is removed before the rows that the second stream has left.
     page.collect().unwrap();
     page.collect().unwrap();
     assert_eq!(page.log(setting.head()).unwrap().count(), 1);
@@ -206,7 +207,7 @@ fn t068_what_is_not_at_the_remote_is_kept() {
     let log = || page.log(setting.head()).unwrap().map(Result::unwrap).count();
     page.collect().unwrap();
     assert_eq!((log(), setting.pieces(2).len()), (6, 6));
-    // What was made on the last commit that is there needs it.
+    // The commits made on the last commit that is there need it.
     page.remote().mark_synced(&ids[..3], &[], &[]).unwrap();
     page.collect().unwrap();
     assert_eq!((log(), setting.pieces(2).len()), (4, 4));
@@ -269,7 +270,8 @@ fn a_page_is_detached() {
     assert_clean(page);
     page.remote().detach().unwrap();
     page.remote().detach().unwrap();
-    // All is as it was, but for what counts what keeps.
+    // All rows are as they were, except for row `28`, which is raised when something begins to keep
+    // an older commit.
     let strip = |mut rows: super::setting::Map| {
         rows.retain(|key, _| key != &[0x28]);
         rows
@@ -442,7 +444,7 @@ fn t119_an_evicted_page_that_is_made_again_has_the_same_content_and_a_later_epoc
     let before = (state(&page), epoch(&host, &[0x10, 1, 0x2b]));
     drop(page);
     assert!(repository.evict(FILMS.0, FILMS.1).unwrap());
-    // What sync does: the page is made with its secret, and receives what is at the remote.
+    // The steps of sync: the page is made with its secret, and receives the commits at the remote.
     let page = films(&repository);
     page.remote().attach().unwrap();
     let mut receiver = page.remote().receive();

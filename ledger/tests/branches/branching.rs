@@ -131,7 +131,7 @@ fn a_transaction_that_is_overtaken_by_a_merge_makes_a_head() {
     of_ann.commit().unwrap();
     assert_eq!(keys(&ann), ["ann"]);
     assert_eq!(page.heads(MAIN).unwrap().len(), 2);
-    // While a transaction is open, its handle stays, whatever is read through it.
+    // While a transaction is open, its handle stays, also if something is read through it.
     let mut of_ann = ann.begin(&TxOptions::writing()).unwrap();
     let merge = page.merge_heads(MAIN, &mut LastWriterWins).unwrap();
     assert_eq!(keys(&ann), ["ann"]);
@@ -144,7 +144,7 @@ fn a_transaction_that_is_overtaken_by_a_merge_makes_a_head() {
     assert!(heads.contains(&merge));
     page.merge_heads(MAIN, &mut LastWriterWins).unwrap();
     assert_eq!(keys(&ann), ["ann", "ann 2", "bob 1", "bob 2"]);
-    // A transaction that ends without a commit lets the handle go on.
+    // A transaction that ends without a commit lets the handle continue.
     let tx = ann.begin(&TxOptions::writing()).unwrap();
     put(&bob, b"bob 3", b"");
     assert_eq!(keys(&ann).len(), 4);
@@ -236,7 +236,8 @@ fn what_a_handle_has_written_does_not_vanish_because_history_ends_before_it() {
     let merge = page.merge(MAIN, &side, &mut LastWriterWins).unwrap();
     page.remove_branch("side").unwrap();
     page.set_retention(Retention::Last(5)).unwrap();
-    // A process that takes this one for dead does not keep what the open transaction needs.
+    // A process that takes this one for dead does not keep the commits that the open transaction
+    // needs.
     open().page("test", PageId::ROOT).unwrap().collect().unwrap();
     assert!(page.commit(&side).is_err());
     // The head that `bob` makes is older than the merge, so each new handle begins there.
@@ -283,7 +284,7 @@ fn watched_keys_are_told_of_own_changes_and_of_merges() {
     page.merge_heads(MAIN, &mut LastWriterWins).unwrap();
     assert!(other.wait_timeout(Duration::from_secs(60)).unwrap());
     assert!(!never.is_changed().unwrap());
-    // What is merged while a transaction is open shows when it ends.
+    // A merge made while a transaction is open shows when the transaction ends.
     let (third, tx) = (watch(b"third"), ann.begin(&TxOptions::writing()).unwrap());
     put(&bob, b"third", b"");
     drop(tx);

@@ -11,8 +11,8 @@ use permazen_ledger::{
 
 use crate::support::page::{assert_clean, noise, write};
 
-/// A copy of the page in a host of its own. No commit says where it was made: what is known to come
-/// from another copy cannot be squashed.
+/// A copy of the page in a host of its own. No commit says where it was made: commits that are
+/// known to come from another copy cannot be squashed.
 fn copy() -> (MemoryStore, Page) {
     let host = MemoryStore::new();
     let builder =
@@ -22,7 +22,8 @@ fn copy() -> (MemoryStore, Page) {
     (host, page)
 }
 
-/// The origin of what arrives: a page with the contents, and one whose contents are the conflicts.
+/// The origin of the commits that arrive: a page with the contents, and one whose contents are the
+/// conflicts.
 struct Elsewhere {
     contents: Page,
     conflicts: Page,
@@ -117,7 +118,7 @@ fn here(references: bool) -> (MemoryStore, Page, Elsewhere, CommitId, [Made; 2])
     }
     elsewhere.bring(&page, (&first, &bytes));
     let counts = made.each_ref().map(|made| elsewhere.bring(&page, (&made.id, &made.bytes)));
-    // The second one wants only what the first one does not have.
+    // The second one wants only pieces that the first one does not have.
     assert!(counts[0] > 15 && counts[1] < 8, "{counts:?}");
     (host, page, elsewhere, first, made)
 }
@@ -288,7 +289,7 @@ fn invalid_trees_of_conflicts_are_refused() {
     node.extend_from_slice(&entries);
     let digest = receiver.add_piece(Kind::Node, node).unwrap();
     receiver.add_piece(Kind::Node, leaf).unwrap();
-    // The content is there, so it is not what is missing.
+    // The content is there, so another piece is missing.
     let content = page.commit(&first).unwrap().unwrap().root;
     let (_, mut bytes) = with(&digest);
     bytes[18..50].copy_from_slice(&content.0);
@@ -312,7 +313,7 @@ fn conflicts_have_statuses_like_all_pieces() {
     remote.mark_synced(&[], &[third.conflicts], &[]).unwrap();
     assert_eq!(page.piece_status(&third.conflicts).unwrap(), Status::Synced);
     assert_clean(&page);
-    // What is read of the page is only its content.
+    // Reads of the page see only its content.
     let snapshot = page.snapshot(&third.id).unwrap();
     assert_eq!(snapshot.count(KeySpan::FULL).unwrap(), 101);
     assert!(snapshot.get(b"one more").unwrap().is_none());

@@ -44,7 +44,7 @@ impl Setting {
         self.page.head(MAIN).unwrap()
     }
 
-    /// Lets time pass; then what must be done now and then is done, and all garbage goes.
+    /// Lets time pass; then the periodic work is done, and all garbage is removed.
     fn pass(&self, millis: u64) {
         self.clock.advance(Duration::from_millis(millis));
         self.repository.maintain().unwrap();
@@ -85,7 +85,7 @@ fn a_watcher_that_is_not_asked_keeps_nothing_after_ten_minutes() {
     setting.put(b"b", b"1");
     setting.pass(NEARLY);
     assert!(setting.is_kept(&first));
-    // A watcher that is asked in time says what differs.
+    // A watcher that is asked in time returns the differences.
     let second = setting.put(b"c", b"1");
     let notification = told(&mut watcher);
     assert_eq!((keys(&notification), notification.lost), (vec![&b"b"[..], b"c"], false));
@@ -100,7 +100,7 @@ fn a_watcher_that_is_not_asked_keeps_nothing_after_ten_minutes() {
     assert_eq!((notification.lost, notification.part), (true, NotificationPart::Whole));
     assert_eq!((notification.updates.len(), notification.commit), (0, third));
     assert_eq!(watcher.commit(), third);
-    // The snapshot is there for as long as the watcher is asked, whatever comes.
+    // The snapshot is there for as long as the watcher is asked, whichever commits come.
     setting.put(b"e", b"1");
     setting.pass(NEARLY);
     let mut copy = setting.content(&notification.commit);

@@ -1,5 +1,5 @@
 //! Random histories of several copies of a page, each with several handles that commit at the same
-//! time: what is exchanged is merged, in one direction and then the other, until all copies have
+//! time: exchanged commits are merged, in one direction and then the other, until all copies have
 //! one head. Then it is the same one everywhere, and it has all changes.
 //!
 //! A branch stands for a copy: it gets commits of the others as heads, and merges them by itself.
@@ -25,7 +25,7 @@ use rand::{RngExt, SeedableRng};
 
 use crate::support::page::{Map, content, copy};
 
-/// A clock that goes on by itself, and sometimes stands still.
+/// A clock that moves forward by itself, and sometimes stands still.
 #[derive(Debug)]
 struct Steps(AtomicU64);
 
@@ -98,7 +98,7 @@ impl MergeFactory for Policy {
 }
 
 fn open(host: &MemoryStore) -> (Repository, Page) {
-    // No other process has it open, so what is not kept is removed at once.
+    // No other process has it open, so commits that are not kept are removed at once.
     let builder =
         Repository::builder(host.clone()).exclusive().manual_maintenance().cache_bytes(1 << 20);
     let repository =
@@ -125,12 +125,12 @@ struct History {
     /// The handles of each copy.
     handles: Vec<Vec<BranchingDatabase>>,
     how: How,
-    /// What was sent to a copy and has not arrived.
+    /// The commits that were sent to a copy and have not arrived.
     mail: Vec<(usize, Vec<CommitId>)>,
     /// History is removed now and then.
     prunes: bool,
     sum: i64,
-    /// What each handle has written under keys that are its own.
+    /// The entries that each handle has written under keys of its own.
     written: Map,
     step: u32,
 }
@@ -241,7 +241,7 @@ impl History {
         }
     }
 
-    /// All copies merge what they have.
+    /// All copies merge their heads.
     fn merge_all(&self, repository: &Repository, page: &Page) {
         match self.how {
             How::Policy(policy) => {
@@ -317,7 +317,7 @@ impl History {
                 0..3 => self.commit(),
                 3..5 => {
                     self.send();
-                    // What is on its way is not kept.
+                    // Commits on their way to a copy are not kept.
                     if self.prunes {
                         self.receive();
                     }

@@ -60,7 +60,8 @@ fn changes_of_both_sides_are_in_a_merge() {
     parents.sort();
     assert_eq!(commit.origin, Origin::Merge { parents });
     assert_eq!(commit.time, page.commit(&newer).unwrap().unwrap().time);
-    // What leads to the head is in it already, and a branch that only lags behind goes forward.
+    // An ancestor of the head is merged already, and a branch that only lags behind is
+    // fast-forwarded.
     assert_eq!(page.merge(MAIN, &base, &mut LastWriterWins).unwrap(), merge);
     assert_eq!(page.merge(MAIN, &merge, &mut LastWriterWins).unwrap(), merge);
     assert_eq!(page.merge("other", &merge, &mut LastWriterWins).unwrap(), merge);
@@ -151,8 +152,8 @@ fn a_merger_decides_conflicts() {
 }
 
 /// Random histories of three branches that merge each other, until all have the same content.
-/// Counters have the sum of all that was added, whatever the way; the same merge in a copy is the
-/// same commit.
+/// Counters have the sum of all additions, in every order of merges; the same merge in a copy is
+/// the same commit.
 fn random_history(seed: u64) {
     let mut random = StdRng::seed_from_u64(seed);
     let host = MemoryStore::new();

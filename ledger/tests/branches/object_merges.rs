@@ -93,7 +93,7 @@ fn two_new_schemas_with_one_number_are_not_mixed() {
     tags(&page, MAIN).write(|tx| tx.create(Tag { name: "red".into() }).map(drop)).unwrap();
     alarms(&page, "phone").write(|tx| tx.create(Alarm { at: 1 }).map(drop)).unwrap();
     assert_refused(&page);
-    // This is what it is refused for: a merge that knows nothing of it loses a schema that objects
+    // This is the reason for the refusal: a merge without the rule loses a schema that objects
     // have.
     page.merge(MAIN, &page.head("phone").unwrap(), &mut LastWriterWins).unwrap();
     let db = page.database(MAIN).unwrap();

@@ -289,7 +289,7 @@ fn a_closed_page_keeps_no_thread_that_waits() {
     assert_eq!(page.heads(MAIN).unwrap().len(), 2);
     drop((page, registration));
     drop(repository);
-    // Whatever the thread still does, it lets go of the factory.
+    // The thread may still run, but in the end it drops the factory.
     while Arc::strong_count(&says) > 1 {
         thread::yield_now();
     }
@@ -322,7 +322,7 @@ fn after_the_time_limit_the_last_writer_wins() {
     assert!(page.merge_by_policy().unwrap());
     assert_eq!(keys(&page), ["a", "b", "c", "key"]);
     assert_eq!(says.calls.load(Ordering::Relaxed), 1);
-    // What it says now is not heard.
+    // Its decisions have no effect now.
     let before = content(&page);
     open.send(()).unwrap();
     for _ in 0..2 {
@@ -533,7 +533,7 @@ fn counters_and_what_is_derived_are_no_conflicts_whatever_the_policy() {
     }
 }
 
-/// Decides when it is told to.
+/// Decides when the test allows it.
 fn waiting(policy: MergePolicy) -> (Says, Receiver<()>, Sender<()>) {
     let ((called, is_called), (go, may_go)) = (channel(), channel());
     let may_go = Mutex::new(may_go);
@@ -573,7 +573,7 @@ fn a_policy_that_changes_again_is_not_delayed_by_a_resolver_that_does_not_return
     thread.join().unwrap();
 }
 
-/// Changes the policy while it is asked what a key is.
+/// Changes the policy within the call that asks for the class of a key.
 struct Changing(fn());
 
 impl Merger for Changing {

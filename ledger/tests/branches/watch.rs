@@ -162,7 +162,8 @@ fn a_reset_is_notified_as_a_move_and_a_removed_branch_as_an_error() {
     assert_eq!(error.to_string(), "branch main of page 1, which is watched, was removed");
 }
 
-/// What a watcher tells, applied to a copy, is the content, whatever is done to the branch.
+/// The notifications of a watcher, applied to a copy, give the content, after any changes of the
+/// branch.
 #[test]
 fn a_copy_that_follows_is_always_the_content() {
     let count = std::env::var("PERMAZEN_WATCHES").map_or(30, |count| count.parse().unwrap());
@@ -308,7 +309,7 @@ fn what_the_host_has_failed_to_give_once_is_told_without_another_commit() {
         change(&other, MAIN, &[(b"a", Some(&[n]))]);
         faults.fail_nth(n.into(), || KvError::IllegalState("it is full of sand".to_owned()));
         let begun = Instant::now();
-        // The first look is told of its errors at once.
+        // The first call gets its errors at once.
         while watcher.next(LONG).is_err() {}
         assert!(begun.elapsed() < LONG / 2, "operation {n}");
         if faults.hits() == 0 {
@@ -342,7 +343,7 @@ fn a_damaged_branch_delays_no_watcher_of_another_one() {
     change(&other_handle(&host), MAIN, &[(b"a", Some(b"1"))]);
     assert_eq!(keys(&waiting.join().unwrap()), [b"a"]);
     assert!(on_main.wait_timeout(LONG).unwrap());
-    // A caller that waits for what cannot be read gets an error, at once.
+    // A caller that waits for a commit that cannot be read gets an error, at once.
     assert!(KvError::from(waiting_too.join().unwrap().unwrap_err()).is_damage());
     assert!(on_side.wait_timeout(LONG).unwrap());
 }

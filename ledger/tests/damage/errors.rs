@@ -1,5 +1,5 @@
-//! What errors say: an error tells what a later version has written from damage, and for damage
-//! says where it is and what needed it.
+//! The texts of errors: an error distinguishes data of a later version from damage, and for damage
+//! names the place and the data that needed it.
 
 use std::collections::HashMap;
 use std::io::Read;
@@ -14,7 +14,7 @@ use permazen_ledger::{
 
 use crate::support::page::put;
 
-/// What the rows of the first page begin with.
+/// The beginning of the rows of the first page.
 const PAGE: [u8; 2] = [0x10, 1];
 
 /// The databases of pages in memory, and the one of the repository.
@@ -155,7 +155,7 @@ fn what_a_later_version_has_written_of_pieces_is_no_damage() {
         is_unknown(&error, (1, &row), (what, found.into()));
         let error = page.snapshot(&commit).unwrap_err();
         is_unknown(&error, (1, &row), (what, found.into()));
-        // The collector does not know what it leads to. Nothing is removed.
+        // The collector does not know to which pieces it leads. Nothing is removed.
         page.reset(MAIN, &CommitId::FIRST).unwrap();
         page.create_branch("kept", &commit).unwrap();
         let pieces = rows(&hosts.repository, 0x23);
@@ -307,7 +307,7 @@ fn what_comes_says_which_commit_needs_it() {
     assert!(error.to_string().contains("expected the one encoding of a node"), "{error}");
 }
 
-/// Only a file that was made so has such commits, since what comes from elsewhere is compared.
+/// Only a file that was made so has such commits, since commits from elsewhere are compared.
 #[test]
 fn commits_that_are_no_later_than_their_parents_are_damage() {
     let (hosts, first) = sample();

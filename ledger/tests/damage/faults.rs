@@ -9,7 +9,7 @@ use permazen_ledger::{CommitId, LastWriterWins, LedgerError, MAIN, Page, PageId,
 
 use crate::support::page::Map;
 
-/// What a script was told, step by step.
+/// The acknowledged results of a script, step by step.
 #[derive(Default)]
 struct Told {
     /// The content of each commit that was acknowledged.
@@ -62,7 +62,7 @@ fn script(host: impl KvDatabase + 'static, told: &mut Told) -> permazen_ledger::
     Ok(())
 }
 
-/// Everything that was told is there, every commit of the log can be read, and the page works.
+/// Every acknowledged commit is there, every commit of the log can be read, and the page works.
 /// `false` if there is no page yet.
 fn check(host: &MemoryStore, told: &Told, what: &str) -> bool {
     let opened = Repository::open(host.clone());
@@ -80,7 +80,7 @@ fn check(host: &MemoryStore, told: &Told, what: &str) -> bool {
     }
     for (branch, heads) in page.branches().unwrap() {
         let [head] = heads[..] else { panic!("{what}: {branch} has several heads") };
-        // One step more may have been made than was told.
+        // One step more may have been made than was acknowledged.
         let last = told.heads.get(&branch).or_else(|| told.heads.get(MAIN));
         assert!(
             page.is_ancestor(last.unwrap_or(&CommitId::FIRST), &head).unwrap(),
@@ -136,7 +136,8 @@ fn what_was_acknowledged_survives_each_failure_of_the_host() {
     }
 }
 
-/// What only names a commit that was here before: its row says nothing of how that has ended.
+/// A step that only names a commit that was here before: the row of the commit does not tell how
+/// the step ended.
 #[test]
 fn an_unknown_outcome_is_no_success_because_the_commit_was_here_before() {
     let mut told = [0; 2];

@@ -1,5 +1,5 @@
 //! A flipped bit in any row of a page that has rows of each kind, and a row in the place of another
-//! one: what is read is an error or what was written.
+//! one: each read is an error or returns the written data.
 //!
 //! `PERMAZEN_FLIPS` says how many bits of each row are flipped, one after the other (2).
 

@@ -1,4 +1,4 @@
-//! What a source sends that does not keep to the rules: it is refused, or does no harm.
+//! Data of a source that breaks the rules: it is refused, or does no harm.
 
 use std::collections::HashMap;
 use std::io::Read;
@@ -325,7 +325,7 @@ impl KvDatabase for Hooked {
     }
 }
 
-/// Another process adds it between the look at what was said and the transaction.
+/// Another process adds the commit between the check of the given data and the transaction.
 #[test]
 fn a_commit_must_be_as_it_was_said_whichever_comes_first() {
     for (generation, later) in [(1_000, 0), (1, 1)] {

@@ -1,5 +1,5 @@
-//! What goes wrong: rows that are damaged, sources that lie, hosts that fail, code that panics, and
-//! what `verify` finds.
+//! Failures: rows that are damaged, sources that lie, hosts that fail, code that panics, and the
+//! findings of `verify`.
 #![allow(clippy::panic, clippy::unwrap_used)]
 
 #[path = "../support/mod.rs"]

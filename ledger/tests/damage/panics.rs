@@ -1,4 +1,4 @@
-//! A host that panics once takes nothing with it but what was under way.
+//! If a host panics once, only the operations under way fail.
 
 use std::future::Future;
 use std::io::Write;
@@ -81,7 +81,7 @@ fn watches_are_told_after_a_panic_of_the_host_on_their_thread() {
         let mut watcher = here.watch(MAIN, b"").unwrap();
         host.on("permazen-ledger-heads", looks);
         host.wait();
-        // What could not be read may have changed.
+        // A key that could not be read may have changed.
         assert!(first.wait_timeout(LONG).unwrap());
         let second = db.begin(&TxOptions::reading()).unwrap().watch(b"key").unwrap();
         put_key(&there, b"key");
@@ -94,7 +94,7 @@ fn watches_are_told_after_a_panic_of_the_host_on_their_thread() {
     }
 }
 
-/// Panics when it is told that a watch has ended.
+/// Panics when it is woken by the end of a watch.
 struct Panicking;
 
 impl std::task::Wake for Panicking {

@@ -1,4 +1,5 @@
-//! `verify` finds nothing in what the crate writes, and finds all damage that can be told.
+//! `verify` finds nothing in the rows that the crate writes, and finds all damage that can be
+//! recognized.
 
 use permazen_kv::memory::MemoryStore;
 use permazen_kv::{AtomicKvStore, KeySpan, KvDatabase, KvRead, KvWrite, TxOptions};
@@ -8,7 +9,7 @@ use rand::{RngExt, SeedableRng};
 
 use crate::support::page::{Map, pairs, write};
 
-/// What the rows of the first page begin with.
+/// The beginning of the rows of the first page.
 const PAGE: [u8; 2] = [0x10, 1];
 
 fn verify(rows: &Map) -> permazen_ledger::Result<Verification> {
@@ -19,7 +20,7 @@ fn verify(rows: &Map) -> permazen_ledger::Result<Verification> {
     Repository::open(host)?.verify()
 }
 
-/// What is found, as texts. A repository that does not open is found, too.
+/// The findings, as texts. A repository that does not open is a finding, too.
 fn found(rows: &Map) -> Vec<String> {
     match verify(rows) {
         Ok(report) => report.findings.iter().map(ToString::to_string).collect(),
@@ -288,7 +289,7 @@ fn rows_in_the_place_of_others_are_found() {
         }
         assert!(found(&rows).len() >= 2, "{pair:02x?}");
     }
-    // What this version does not write.
+    // Rows that this version does not write.
     for key in [&[0x09, 1][..], &[0x11], &[0x10], &[0x10, 1, 0x24], &[0x10, 1], &[0x10, 2, 0x20]] {
         let mut rows = sample.clone();
         let mut row = vec![0; 12];
@@ -304,7 +305,7 @@ struct Made {
     time: u64,
 }
 
-/// An item of a node: key, its marks, what follows it.
+/// An item of a node: key, its marks, the bytes after it.
 type Item = (Vec<u8>, u16, Vec<u8>);
 
 const REFERENCE: u16 = 1 << 14;
@@ -414,7 +415,7 @@ fn entries(keys: std::ops::Range<u32>) -> Vec<Item> {
 
 const FIRST: [u8; 32] = [0; 32];
 
-/// What is found in a page with this tree.
+/// The findings in a page with this tree.
 fn tree(make: impl FnOnce(&mut Made) -> [u8; 32]) -> Made {
     let mut made = Made::new();
     let root = make(&mut made);

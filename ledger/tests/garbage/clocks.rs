@@ -40,7 +40,7 @@ fn assert_busy(page: &Page) {
 /// A page in the middle of a round that marks many slices of one commit, and is not near its end.
 fn marking(repository: &Repository, host: &MemoryStore) -> Page {
     let page = repository.create_page("films", ROOT).unwrap();
-    // Many values, each the same chunk: most of what a slice visits is marked already.
+    // Many values, each the same chunk: most of the pieces that a slice visits are marked already.
     let value = [7; 600];
     write(&page, MAIN, |tx| {
         (0..60_000_u32).for_each(|key| tx.put(&key.to_be_bytes(), &value).unwrap());

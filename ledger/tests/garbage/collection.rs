@@ -1,4 +1,5 @@
-//! What a collection keeps, against a simple model; and what it means to readers.
+//! The commits and pieces that a collection keeps, against a simple model; and its effects on
+//! readers.
 //!
 //! `PERMAZEN_HISTORIES` sets how many random histories there are.
 
@@ -88,7 +89,7 @@ impl Model {
         }
     }
 
-    /// What leads to these commits, themselves included.
+    /// The ancestors of these commits, themselves included.
     fn ancestors(&self, of: &[CommitId]) -> BTreeSet<CommitId> {
         let (mut ahead, mut found) = (of.to_vec(), BTreeSet::new());
         while let Some(id) = ahead.pop() {
@@ -101,9 +102,9 @@ impl Model {
         found
     }
 
-    /// Whether history ends on one side, before what both have in common. That is so if a branch
-    /// was made at a commit that was kept for a tag or a reader, and not what is between it and the
-    /// others.
+    /// Whether history ends on one side, before the common ancestors of both. That is so if a
+    /// branch was made at a commit that was kept for a tag or a reader, while the commits between
+    /// it and the others were not kept.
     fn ends_before_base(&self, one: &CommitId, other: &CommitId) -> bool {
         let mut bases = BTreeSet::from([*one, *other]);
         while bases.len() > 1 {
@@ -135,8 +136,8 @@ impl Model {
         bases
     }
 
-    /// What merges of these heads need: everything down to the latest commit that all heads have,
-    /// and past which no way leads to an earlier one.
+    /// The commits that merges of these heads need: everything down to the latest commit that all
+    /// heads have, and past which no way leads to an earlier one.
     fn for_merges(&self, heads: &BTreeSet<CommitId>) -> BTreeSet<CommitId> {
         let place = |id: &CommitId| (self.commits[id].generation, *id);
         let of_each: Vec<_> = heads.iter().map(|head| self.ancestors(&[*head])).collect();
@@ -311,7 +312,7 @@ impl Model {
     fn collect(&mut self) {
         let keep_set = self.keep_set();
         let before = self.page.verify().unwrap();
-        // What is only read in this process is not kept in the copy.
+        // A commit that is only read in this process is not kept in the copy.
         let others = self.pinned.is_empty().then(|| self.collected_by_the_other());
         let collected = self.page.collect().unwrap();
         if let Some(others) = others {
@@ -353,7 +354,7 @@ fn history(seed: u64) {
         model.step();
     }
     model.collect();
-    // Also what was read is garbage then, and both collectors say the same.
+    // The commits that were read are garbage then too, and both collectors have the same result.
     model.pinned.clear();
     model.collect();
 }
@@ -555,7 +556,7 @@ fn a_page_says_why_it_keeps_a_commit() {
     assert_eq!(reasons(&commits[3]), [merging("early")]);
     let reason = reasons(&commits[3])[0].to_string();
     assert_eq!(reason, "merging branch early with the others needs it");
-    // What to do: let the branch stand at a later commit, or remove it.
+    // The remedy: let the branch stand at a later commit, or remove it.
     page.merge("early", &commits[39], &mut LastWriterWins).unwrap();
     assert_eq!(reasons(&commits[3]), []);
     assert_eq!(reasons(&commits[30]), [merging("late")]);
@@ -599,8 +600,7 @@ fn a_page_says_why_it_keeps_a_commit() {
     assert_eq!(reasons(&commits[48]), []);
 }
 
-/// After a squash the old commits are kept by nothing, so they are no reason to keep what they were
-/// made on.
+/// After a squash nothing keeps the old commits, so they are no reason to keep their parents.
 #[test]
 fn an_unsynced_commit_that_nothing_leads_to_is_no_reason() {
     let page = Repository::open_or_create(MemoryStore::new()).unwrap();

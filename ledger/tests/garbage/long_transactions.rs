@@ -1,5 +1,5 @@
-//! Transactions that are open for minutes, while others commit and retention removes history: what
-//! they commit can be merged.
+//! Transactions that are open for minutes, while others commit and retention removes history: their
+//! commits can be merged.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,5 +1,5 @@
-//! What is kept and what goes: retention, squashes, and the collection of garbage beside others
-//! that work.
+//! Which commits are kept and which are removed: retention, squashes, and the collection of garbage
+//! beside others that work.
 #![allow(clippy::panic, clippy::print_stdout, clippy::unwrap_used)]
 
 #[path = "../support/mod.rs"]

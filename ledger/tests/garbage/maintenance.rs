@@ -1,4 +1,4 @@
-//! What maintenance does for pages, and when.
+//! The work of maintenance for pages, and when it is done.
 
 use std::io::Write;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -329,7 +329,8 @@ fn commits_that_get_too_old_go_although_nothing_happens() {
     assert_all_clean(&repository);
 }
 
-/// Two processes, and the one of them that reads: what only it keeps goes when it has done that.
+/// Two processes, one of which reads: commits that only the reader keeps are removed when it is
+/// done.
 fn read_in(reader: usize) {
     let (host, clock) = (MemoryStore::new(), TestClock::new());
     let processes = [process(&host, &clock), process(&host, &clock)];
@@ -557,8 +558,8 @@ fn a_commit_that_had_a_ref_meanwhile_waits_again_before_it_goes() {
     }
 }
 
-/// Two handles commit on one base, again and again, so each time one of them commits on what is no
-/// head. Meanwhile commits are removed after what is done `before`, if they have to wait.
+/// Two handles commit on one base, again and again, so each time one of them commits on a commit
+/// that is no head. Meanwhile commits are removed, after the call of `before` if they have to wait.
 fn commits_beside_heads(repository: &Repository, before: impl FnOnce(&Page)) {
     let (page, lost) = with_lost_commits(repository);
     let handles = [(); 2].map(|()| page.branching_database(MAIN).unwrap());
@@ -643,7 +644,7 @@ fn commit_on_old_base(has_looked: bool, after: usize, retention: Retention) {
 fn a_commit_beside_heads_keeps_what_merging_it_needs_whatever_was_computed_before() {
     commit_on_old_base(false, 1, Retention::Heads);
     commit_on_old_base(true, 0, Retention::Heads);
-    // What is about to go is further away than the search goes.
+    // The commit that is about to be removed is further away than the search goes.
     commit_on_old_base(false, 100, Retention::Last(80));
 }
 

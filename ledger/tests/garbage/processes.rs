@@ -1,5 +1,5 @@
-//! Several processes on one repository, each with a handle of its own: what one reads, the others
-//! keep, and a collection survives the end of the process that began it.
+//! Several processes on one repository, each with a handle of its own: the commits that one reads,
+//! the others keep, and a collection survives the end of the process that began it.
 
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -90,7 +90,7 @@ fn what_a_process_reads_stays_while_it_renews_its_lease() {
     put(&other.page, MAIN, 2);
     other.page.set_retention(Retention::Heads).unwrap();
 
-    // For two minutes nothing goes, whatever others know of the reader.
+    // For two minutes nothing is removed, also if the others do not know of the reader.
     other.page.collect().unwrap();
     clock.advance(MINUTE + MINUTE / 2);
     other.page.collect().unwrap();
@@ -104,7 +104,7 @@ fn what_a_process_reads_stays_while_it_renews_its_lease() {
     }
     assert_clean_when(&other.page, "with a pin");
 
-    // What is not read any more goes.
+    // Commits that are not read any more are removed.
     drop(snapshot);
     reader.repository.maintain().unwrap();
     collect_all(&other.page, &clock);
@@ -219,7 +219,7 @@ fn a_log_ends_where_history_ends() {
     assert_eq!(page.log(commits[1]).unwrap().count(), 1);
     assert!(page.is_ancestor(&commits[8], &commits[9]).unwrap());
     assert!(page.is_ancestor(&CommitId::FIRST, &commits[9]).unwrap());
-    // Nothing says what was between them.
+    // Nothing tells which commits were between them.
     let error = page.is_ancestor(&commits[1], &commits[9]).unwrap_err();
     assert!(matches!(error, LedgerError::BaseMissing { commit, .. } if commit == commits[6]));
     page.create_branch("old", &commits[1]).unwrap();
@@ -283,7 +283,7 @@ fn kill_in_each_slice(with_references: bool) -> [usize; 4] {
         for _ in 0..slices {
             is_over = !killed.page.collect_slice().unwrap();
         }
-        // What becomes garbage meanwhile, with values that were written in parts.
+        // Pieces that become garbage meanwhile, with values that were written in parts.
         attach(1);
         let left = stream(2);
         for number in 5..8 {
@@ -291,7 +291,7 @@ fn kill_in_each_slice(with_references: bool) -> [usize; 4] {
         }
         attach(3);
         killed.page.set_retention(Retention::Heads).unwrap();
-        // It is killed: nothing of what it does after this is there.
+        // It is killed: none of its later work is there.
         let host = copy(&host);
         drop((left, killed));
         let row = host.snapshot().get(&[0x10, 1, 0x32]).unwrap().unwrap().into_owned();
@@ -459,7 +459,7 @@ fn interleaved(seed: u64) {
                 kept.push((head, models[branch].clone(), usize::MAX));
             }
             15 => {
-                // A reset to what only a tag has kept.
+                // A reset to a commit that only a tag has kept.
                 match page.tag("tag") {
                     Ok(to) => {
                         page.reset(branch, &to).unwrap();
@@ -589,7 +589,7 @@ fn with_each_failure(with_references: bool) {
     }
 }
 
-/// What was told is there, and a collection goes on. `false` if there is no page yet.
+/// The acknowledged commits are there, and a collection continues. `false` if there is no page yet.
 fn check_after(host: &MemoryStore, clock: &Arc<TestClock>, told: &[Map], what: &str) -> bool {
     let opened = builder(host.clone(), clock).open();
     let page = match opened.and_then(|repository| repository.page("test", PageId::ROOT)) {
@@ -603,7 +603,7 @@ fn check_after(host: &MemoryStore, clock: &Arc<TestClock>, told: &[Map], what: &
     collect_all(&page, clock);
     let head = page.head(MAIN).unwrap();
     let found = map(&page.snapshot(&head).unwrap()).unwrap();
-    // One step more may have been made than was told.
+    // One step more may have been made than was acknowledged.
     let last = told.last().cloned().unwrap_or_default();
     let next = (0..60).map(|key| (vec![key], vec![told.len() as u8 % 3; 100])).collect();
     assert!(found == last || found == next, "{what}");

@@ -63,7 +63,8 @@ fn merges_are_squashed_with_both_of_their_sides() {
     page.remove_tag("half").unwrap();
     let squashed = page.squash(MAIN, &base, None).unwrap();
     assert_eq!(log(&page, squashed), [squashed, base]);
-    // Onto a commit of the other side of a merge: what leads to it stays, all else is replaced.
+    // Onto a commit of the other side of a merge: its ancestors stay, all other commits are
+    // replaced.
     page.create_branch("side", &base).unwrap();
     let side = put(&page, "side", b"side", b"3");
     let merge = page.merge(MAIN, &side, &mut LastWriterWins).unwrap();
@@ -157,7 +158,7 @@ fn the_newest_fork_is_what_can_be_squashed_onto() {
     let (at, expected) = (commits[1], "it is reachable from branch early".to_owned());
     assert_eq!(refused(&page, MAIN, &CommitId::FIRST), (at, expected.clone(), Some(commits[4])));
     assert_eq!(refused(&page, MAIN, &commits[0]), (at, expected, Some(commits[4])));
-    // What leaves before the commit that stays does not matter.
+    // A branch that leaves before the commit that stays does not matter.
     let expected = "it is reachable from branch late".to_owned();
     assert_eq!(refused(&page, MAIN, &commits[2]), (commits[4], expected, Some(commits[4])));
     // A fork on one side of a merge: only the merge has all of it.
@@ -234,7 +235,7 @@ fn what_another_copy_has_is_not_replaced() {
     assert_eq!(onto, Some(two));
     let squashed = here.squash(MAIN, &two, None).unwrap();
     assert_eq!(log(&here, squashed), [squashed, two, one]);
-    // The other copy continues, and what it did not touch stays.
+    // The other copy continues, and the entries that it did not touch stay.
     let mut receiver = here.receive();
     let three = put(&there, MAIN, b"b", b"1");
     bring(&there, &mut receiver, &three);
@@ -248,7 +249,7 @@ fn what_another_copy_has_is_not_replaced() {
     assert_clean(&here);
 }
 
-/// A branch leaves before what is at the remote: a squash is possible after both only.
+/// A branch leaves before the commits at the remote: a squash is possible after both only.
 #[test]
 fn what_is_proposed_is_possible_beside_a_remote_too() {
     let page = new_page();
@@ -289,7 +290,7 @@ fn commits_that_were_squashed_while_they_were_sent_are_told() {
     receiver.add_head(MAIN, &sent[1]).unwrap();
     drop(receiver);
     put(&here, MAIN, b"price", b"3");
-    // A tag at what is being sent forbids the squash.
+    // A tag at a commit that is being sent forbids the squash.
     here.set_tag("sending", &sent[1]).unwrap();
     let expected = "it is reachable from tag sending".to_owned();
     assert_eq!(refused(&here, MAIN, &CommitId::FIRST), (sent[1], expected, Some(sent[1])));
@@ -304,7 +305,7 @@ fn commits_that_were_squashed_while_they_were_sent_are_told() {
     }
     assert_eq!(remote.note(b"note").unwrap().as_deref(), Some(&b"1"[..]));
     remote.mark_synced(&sent, &[], &[]).unwrap();
-    // What the error says to do: then no old value comes back.
+    // The advice of the error: then no old value comes back.
     here.merge(MAIN, &sent[1], &mut LastWriterWins).unwrap();
     let other = put(&there, MAIN, b"more", b"1");
     let mut receiver = here.receive();
@@ -322,7 +323,7 @@ fn nothing_to_replace_changes_nothing() {
     assert_eq!(page.squash(MAIN, &CommitId::FIRST, None).unwrap(), CommitId::FIRST);
     let one = put(&page, MAIN, b"a", b"1");
     assert_eq!(page.squash(MAIN, &one, None).unwrap(), one);
-    // What was taken back leaves the commit that it began with.
+    // Changes that were taken back leave the commit with which they began.
     put(&page, MAIN, b"a", b"2");
     put(&page, MAIN, b"a", b"1");
     assert_eq!(page.squash(MAIN, &one, None).unwrap(), one);
@@ -360,7 +361,7 @@ fn open_transactions_and_watchers_notice() {
     open.get(b"a").unwrap();
     open.put(b"b", b"").unwrap();
     page.squash(MAIN, &base, None).unwrap();
-    // What it has read is the same, so it may commit.
+    // The values that it has read are the same, so it may commit.
     open.commit().unwrap();
     let told = watcher.next(std::time::Duration::ZERO).unwrap().unwrap();
     assert!(told.moved);
@@ -368,7 +369,7 @@ fn open_transactions_and_watchers_notice() {
     assert_clean(&page);
 }
 
-/// A branch as the model sees it: what its content comes from.
+/// A branch as the model sees it: the origin of its content.
 #[derive(Clone, Default)]
 struct Seen {
     /// For each key the change that it has its value from.
@@ -396,7 +397,7 @@ impl Seen {
     }
 }
 
-/// A page with branches, and what is known of them.
+/// A page with branches, and their known state.
 struct Model {
     page: Page,
     random: StdRng,
@@ -464,7 +465,7 @@ impl Model {
                 panic!("{what}: key {key} of {into} has {found:?}, and not that of {may_be:?}");
             };
             if may_be.len() > 1 && may_be[0] != may_be[1] {
-                // A commit that has the merge has what the merge has decided.
+                // A commit that has the merge has the decisions of the merge.
                 change = self.values.len() as u64;
                 self.values.push(found);
                 seen.changes.insert(change);
@@ -521,7 +522,7 @@ impl Model {
                 assert!(replaced.contains(&commit), "{what}: {commit} stays");
                 self.refused += 1;
                 let Some(onto) = onto else { return };
-                // What is proposed is possible.
+                // The proposed squash is possible.
                 (page.squash(branch, &onto, None).unwrap(), onto)
             }
             Err(error) => panic!("{what}: {error}"),
@@ -575,9 +576,9 @@ impl Model {
     }
 }
 
-/// Whatever the history is, a squash leaves the content as it is. The history of its head is the
-/// new commit and the commits that lead to the old one. A merge after it takes each key from the
-/// side that has changed the key.
+/// In every history, a squash leaves the content as it is. The history of its head is the new
+/// commit and the commits that lead to the old one. A merge after it takes each key from the side
+/// that has changed the key.
 #[test]
 fn random_histories_are_squashed() {
     let (mut squashed, mut refused, mut at_remote) = (0, 0, 0);

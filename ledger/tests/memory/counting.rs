@@ -28,7 +28,7 @@ unsafe impl GlobalAlloc for Counting {
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
-/// What `body` gives, and how many bytes more were in use during it than before, by all threads.
+/// The result of `body`, and how many bytes more were in use during it than before, by all threads.
 pub(crate) fn memory_of<T>(body: impl FnOnce() -> T) -> (T, usize) {
     let before = NOW.load(Ordering::Relaxed);
     MOST.store(before, Ordering::Relaxed);

@@ -12,7 +12,7 @@ use permazen_ledger::{MAIN, Merger, Page, PageId, Repository, Result};
 
 use counting::memory_of;
 
-/// What the tests allocate is counted together, so they run one after the other.
+/// The allocations of all tests are counted together, so the tests run one after the other.
 static TURN: Mutex<()> = Mutex::new(());
 
 const LEN: usize = 48 << 20;

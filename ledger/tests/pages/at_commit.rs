@@ -109,7 +109,7 @@ fn an_old_content_becomes_a_commit() {
         // Once more is no commit.
         assert_eq!(page.restore(MAIN, &old).unwrap(), restored);
         assert_clean(&page);
-        // What it has stays when the old commit goes.
+        // Its entries stay when the old commit is removed.
         page.set_retention(Retention::Heads).unwrap();
         page.collect().unwrap();
         assert!(page.commit(&old).is_err());
@@ -136,7 +136,7 @@ fn what_was_open_when_an_old_content_comes_back_runs_again() {
     tx.put(b"other", b"").unwrap();
     page.restore(MAIN, &old).unwrap();
     assert!(tx.commit().unwrap_err().is_retryable());
-    // A merge of the branch has what was restored.
+    // A merge of the branch has the restored entries.
     page.create_branch("other", &old).unwrap();
     let merge = page.merge("other", &page.head(MAIN).unwrap(), &mut LastWriterWins).unwrap();
     assert_eq!(merge, page.head(MAIN).unwrap());

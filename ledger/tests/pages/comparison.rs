@@ -1,4 +1,4 @@
-//! What a transaction has read is compared with a later commit by the two trees.
+//! The reads of a transaction are compared with a later commit by the two trees.
 //!
 //! `PERMAZEN_COMPARISONS` sets how many random ones there are.
 
@@ -90,7 +90,7 @@ fn a_check_of_what_was_read_loads_nothing_that_is_shared() {
     assert!(loaded <= 8, "{loaded}");
 }
 
-/// The nodes that a commit has made are in the cache, whatever the cache has evicted before.
+/// The nodes that a commit has made are in the cache, also if the cache has evicted others before.
 #[test]
 fn what_was_committed_is_read_and_changed_again_without_loads() {
     let host = Arc::new(CountingStore::new(MemoryStore::new()));

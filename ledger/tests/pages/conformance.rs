@@ -1,4 +1,4 @@
-//! A branch of a page does what every store must do: in each store, with the pages under prefixes
+//! A branch of a page passes the tests of every store: in each store, with the pages under prefixes
 //! and in databases of their own, through one handle and through two that know nothing of each
 //! other.
 
@@ -76,7 +76,7 @@ fn fixture<D: KvDatabase + 'static>(
     }
 }
 
-/// The suite for a host, its pages, how they are opened, and what to leave out.
+/// The suite for a host, its pages, how they are opened, and the tests to leave out.
 macro_rules! each_host {
     ($($name:ident: $store:ident $pages:ident $open:ident $(without $without:ident)?;)*) => {
         $(conformance!($name, || fixture(Store::$store, Pages::$pages, $open) $(, without $without)?);)*
@@ -90,7 +90,7 @@ each_host! {
     separate_on_memory: Memory Separate branch;
     separate_on_lmdb: Lmdb Separate branch;
     separate_on_sqlite: Sqlite Separate branch;
-    // A merge can undo what a transaction has written.
+    // A merge can undo the writes of a transaction.
     branching_on_memory: Memory Prefixes branching without serializability;
     branching_on_lmdb: Lmdb Prefixes branching without serializability;
     branching_on_sqlite: Sqlite Prefixes branching without serializability;
@@ -98,7 +98,7 @@ each_host! {
     branching_separate_on_lmdb: Lmdb Separate branching without serializability;
     branching_separate_on_sqlite: Sqlite Separate branching without serializability;
     // A commit on one of others ends all watches of its handle, because the handle does not know
-    // what they wrote.
+    // which keys they wrote.
     two_handles_on_memory: Memory Prefixes in_turn without exact_watches;
     two_handles_on_lmdb: Lmdb Prefixes in_turn without exact_watches;
     two_handles_on_sqlite: Sqlite Prefixes in_turn without exact_watches;

@@ -1,4 +1,4 @@
-//! The example says what it should.
+//! The example prints the expected lines.
 
 #[path = "../../examples/contacts.rs"]
 #[allow(dead_code, reason = "its main function is not called here")]

@@ -65,7 +65,8 @@ fn what_is_left_of_history_becomes_one_commit() {
 #[test]
 fn what_others_may_have_is_not_squashed() {
     let (page, head) = pruned();
-    // Other commits that are only here do not help: the remote may have what is no longer kept.
+    // Other commits that are only here do not help: the remote may have commits that are no longer
+    // kept.
     page.remote().attach().unwrap();
     let error = page.squash(MAIN, &CommitId::FIRST, None).unwrap_err();
     let LedgerError::CannotSquash { onto, .. } = error else { panic!("{error}") };

@@ -150,7 +150,7 @@ fn pages_have_what_was_put_whatever_its_size() {
     }
 }
 
-/// What the keys and values of a stretch of transactions look like.
+/// The shape of the keys and values of a stretch of transactions.
 struct Shape {
     /// How many different keys there are.
     keys: u16,
@@ -248,7 +248,7 @@ impl Small {
         self.snapshots.push((self.head(), self.model.clone()));
     }
 
-    /// Compares everything, also without what is in memory, and collects.
+    /// Compares everything, also without the caches in memory, and collects.
     fn check_all(&mut self) {
         self.page.collect().unwrap();
         for (snapshot, model) in &self.snapshots {

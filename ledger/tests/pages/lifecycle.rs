@@ -61,7 +61,7 @@ fn a_page_that_is_open_is_not_deleted() {
         assert!(matches!(error, LedgerError::PageInUse { .. }), "{error}");
         assert!(error.to_string().contains("drop its handles"), "{error}");
     }
-    // What was made of a handle keeps the page open.
+    // A snapshot that was made of a handle keeps the page open.
     let snapshot = page.snapshot(&page.head(MAIN).unwrap()).unwrap();
     drop(page);
     assert!(one.delete_page("films", ROOT).is_err());

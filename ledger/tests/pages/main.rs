@@ -1,4 +1,4 @@
-//! Pages: what is in them, how it is read and written, as a store and as a database of objects, and
+//! Pages: their content, how it is read and written, as a store and as a database of objects, and
 //! their lifecycle in a repository.
 #![allow(clippy::panic, clippy::unwrap_used)]
 

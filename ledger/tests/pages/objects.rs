@@ -35,7 +35,7 @@ fn names(db: &Permazen) -> Vec<String> {
     db.read(names).unwrap()
 }
 
-/// What `jsck` finds at the head of a branch.
+/// The findings of `jsck` at the head of a branch.
 fn findings(page: &Page, branch: &str) -> Vec<String> {
     let db = page.database(branch).unwrap();
     let tx = db.begin(&TxOptions::reading()).unwrap();
@@ -131,7 +131,7 @@ fn a_page_has_the_pairs_of_any_other_store() {
     assert_eq!(findings(&page, MAIN), [""; 0]);
 }
 
-/// One change of objects after the other. The names that were told.
+/// One change of objects after the other. The names whose commits were acknowledged.
 fn object_script(
     host: impl KvDatabase + 'static,
     told: &mut Vec<Vec<String>>,
@@ -163,7 +163,8 @@ fn object_script(
     Ok(())
 }
 
-/// Whatever fails below the page, its objects are sound, and what was told is there.
+/// Whichever operation fails below the page, its objects are sound, and the acknowledged commits
+/// are there.
 #[test]
 fn objects_survive_each_failure_of_the_host() {
     let errors: [(fn() -> KvError, bool); 3] = [
@@ -204,7 +205,7 @@ fn objects_survive_each_failure_of_the_host() {
                 assert_eq!(findings(&page, MAIN), Vec::<String>::new(), "{what}");
             }
             let (found, last) = (names(&open(&page, MAIN)), told.last().cloned());
-            // One step more may have been made than was told.
+            // One step more may have been made than was acknowledged.
             let is_last = found == last.unwrap_or_default();
             assert!(is_last || all.get(told.len()) == Some(&found), "{what}: {found:?}");
             if hits == 0 {

@@ -5,7 +5,7 @@ use permazen_kv::lmdb::LmdbStore;
 use permazen_kv::{Durability, KvDatabase, KvRead, KvWrite, TxOptions};
 use permazen_ledger::{MAIN, PageId, Repository, Retention};
 
-/// What is open while a page is changed again and again.
+/// The transaction or snapshot that is open while a page is changed again and again.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Open {
     Nothing,
@@ -36,7 +36,7 @@ fn file_after_changes(open: Open) -> u64 {
     let snapshot = (open == Open::Snapshot).then(snapshot);
     let transaction = || {
         let tx = host.begin(&TxOptions::reading()).unwrap();
-        // It begins with what is read first.
+        // It begins with its first read.
         assert!(tx.get(&[0]).unwrap().is_some());
         tx
     };

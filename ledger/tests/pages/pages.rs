@@ -102,7 +102,7 @@ fn equal_contents_have_equal_roots() {
         for at in (1..entries.len()).rev() {
             entries.swap(at, random.random_range(0..=at));
         }
-        // What is removed again leaves no trace.
+        // Entries that are removed again leave no trace.
         let mut tx = db.begin(&TxOptions::writing()).unwrap();
         (0..100_u32).for_each(|n| tx.put(&n.to_be_bytes(), b"gone").unwrap());
         tx.commit().unwrap();
@@ -186,7 +186,8 @@ fn a_reset_stops_transactions_that_are_under_way() {
     page.reset(MAIN, &first).unwrap();
     assert!(tx.commit().unwrap_err().is_retryable());
     assert_eq!(page.head(MAIN).unwrap(), first);
-    // Forward and back again: what was read is what it was, and the number of the version is not.
+    // Forward and back again: the values that were read are as they were, and the number of the
+    // version is not.
     let mut tx = db.begin(&TxOptions::writing()).unwrap();
     assert_eq!(tx.get(b"a").unwrap().as_deref(), Some(&b"1"[..]));
     tx.put(b"b", b"3").unwrap();
@@ -319,7 +320,7 @@ fn t148_a_flipped_bit_in_any_row_is_an_error_or_changes_nothing() {
         set(&key, Some(&value));
     }
     assert_eq!(read().unwrap(), expected);
-    // What is not read is not noticed: the rows of processes and the counts.
+    // Damage is not noticed in rows that are not read: those of processes and the counts.
     assert!(errors > 4 * count, "{errors} errors with {count} rows");
 }
 
@@ -445,7 +446,7 @@ fn a_transaction_that_has_failed_often_holds_all_others_off() {
     let head = page.snapshot(&page.head(MAIN).unwrap()).unwrap();
     assert_eq!(head.get(b"count").unwrap().as_deref(), Some(&[4][..]));
     assert_eq!(page.log(page.head(MAIN).unwrap()).unwrap().count(), 4);
-    // What changes nothing makes no commit.
+    // A transaction that changes nothing makes no commit.
     let exclusive = ours.begin(&TxOptions::writing().with_failed(6)).unwrap();
     exclusive.commit().unwrap();
     assert_eq!(page.log(page.head(MAIN).unwrap()).unwrap().count(), 4);
@@ -534,7 +535,7 @@ fn transactions_that_have_nothing_in_common_do_not_fail_on_a_host_that_finds_con
     assert_eq!(page.snapshot(&page.head(MAIN).unwrap()).unwrap().count(KeySpan::FULL).unwrap(), 6);
     assert_eq!(page.log(page.head(MAIN).unwrap()).unwrap().count(), 6);
 
-    // A transaction that has read what the other one has written is refused, as always.
+    // A transaction that has read keys that the other one has written is refused, as always.
     let mut tx = db.begin(&TxOptions::writing()).unwrap();
     assert!(tx.get(&[2, 9]).unwrap().is_none());
     tx.put(&[1, 9], b"one").unwrap();

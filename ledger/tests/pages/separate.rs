@@ -96,7 +96,7 @@ impl KvDatabase for Together {
     }
 }
 
-/// A process, and what makes its operations fail.
+/// A process, and the faults of its operations.
 fn process(disk: &Disk, clock: &Arc<TestClock>) -> (Repository, Faults) {
     let faults = FaultStore::new(disk.repository.clone());
     let pages = Pages { disk: disk.clone(), faults: faults.clone() };
@@ -310,7 +310,7 @@ fn a_process_taken_for_dead_protects_what_is_left() {
     clock.advance(HOUR / 30);
     one.maintain().unwrap();
     let other = two.page("films", ROOT).unwrap();
-    // It sleeps long enough that others take its lease, but not what it reads.
+    // It sleeps long enough that others take its lease, but not the commits that it reads.
     for _ in 0..3 {
         clock.advance(HOUR);
         other.collect().unwrap();
@@ -356,9 +356,9 @@ fn making_deleting_and_evicting_survive_each_failure() {
             faults.fail_from(nth, || KvError::IllegalState("killed".to_owned()));
             let result = work(&repository);
             let is_over = faults.hits() == 0;
-            // What fails after it is done is done again by others.
+            // Other processes repeat work that fails after it is done.
             assert!(result.is_ok() || !is_over, "{name}, operation {nth}");
-            // The process ends, and what it held is over some time later.
+            // The process ends, and its leases and pins end some time later.
             std::mem::forget(repository);
             let (other, _) = process(&disk, &clock);
             assert_all_clean(&other);
@@ -404,7 +404,7 @@ struct HookedPages {
     stays: Option<u64>,
 }
 
-/// What happens before the next database is opened.
+/// An event before the next database is opened.
 #[derive(Clone, Default)]
 struct Hook(Arc<Mutex<Option<Happening>>>);
 

@@ -132,7 +132,7 @@ fn a_value_is_taken_under_several_keys_and_by_several_commits() {
     assert!(page.snapshot(&first.unwrap()).is_err());
     let error = put(&page, MAIN, &[(b"a", &long)]).unwrap_err();
     assert!(matches!(error, LedgerError::ValueGone { .. }), "{error}");
-    // What lies in a leaf needs no commit.
+    // A value that lies in a leaf needs no commit.
     put(&page, MAIN, &[(b"c", short.as_bytes())]).unwrap();
 }
 
@@ -150,7 +150,7 @@ fn the_length_is_what_was_announced() {
         }
     }
     assert!(matches!(page.write_value(Some(1 << 48)), Err(LedgerError::ValueTooLong)));
-    // What came is given up.
+    // The bytes that came are given up.
     assert!(!rows(&host, 0x26).is_empty());
     repository.maintain().unwrap();
     check_nothing_left(&host, &page, &clock, "after wrong lengths");
@@ -336,7 +336,7 @@ fn what_a_dead_process_has_written_goes() {
     assert!(before > 100, "{before} rows");
     clock.advance(30 * MINUTE);
     other.repository.maintain().unwrap();
-    // What is attached needs no rows any more. The rest is protected by the lease.
+    // An attached value needs no rows any more. The rest is protected by the lease.
     assert_eq!(rows(&host, 0x31).len(), 2);
     other.page.collect().unwrap();
     assert!(rows(&host, 0x26).len() > 100);
@@ -345,7 +345,7 @@ fn what_a_dead_process_has_written_goes() {
     other.repository.maintain().unwrap();
     check_nothing_left(&host, &other.page, &clock, "after the end of a lease");
     assert_eq!(get(&other.page, b"film").unwrap(), noise(100_000, 11));
-    // The process learns it, and goes on with another name.
+    // The process gets an error, and continues with another name.
     let error = unfinished.write_all(&noise(3_000_000, 9)).unwrap_err();
     let error: LedgerError = *error.into_inner().unwrap().downcast().unwrap();
     assert!(matches!(error, LedgerError::ValueGone { .. }), "{error}");
@@ -394,7 +394,7 @@ fn a_commit_says_how_many_pieces_its_values_have_stored() {
     let said = u32::from_be_bytes([end[0], end[1], end[2], end[3]]);
     // The root is new too.
     assert_eq!(said as usize, stored + 1);
-    // So its removal makes so much garbage that the page is collected without being asked.
+    // So its removal makes enough garbage that the page is collected without being asked.
     page.reset(MAIN, &CommitId::FIRST).unwrap();
     drop(value);
     for _ in 0..30 {
@@ -420,7 +420,8 @@ fn a_value_whose_commit_goes_just_before_a_round_is_garbage_after_it() {
     });
     put(&collector.page, MAIN, &[(b"a", b"1")]).unwrap();
     let first = collector.page.head(MAIN).unwrap();
-    // The collector has looked for what streams leave, and begins its round with the next slice.
+    // The collector has searched the rows that streams leave, and begins its round with the next
+    // slice.
     let phase = || rows(&host, 0x32)[0].1[47];
     let slices = (1..).find(|_| !collect(&collector.page, 1) || phase() != 0).unwrap();
     while collect(&collector.page, 1) {}
@@ -452,7 +453,7 @@ fn a_value_whose_commit_goes_just_before_a_round_is_garbage_after_it() {
 #[derive(Clone)]
 struct Interrupted {
     host: MemoryStore,
-    /// How many transactions begin before, and what is done then.
+    /// How many transactions begin before, and the step after them.
     todo: Arc<Mutex<Todo>>,
 }
 
@@ -543,7 +544,7 @@ fn with_garbage() -> Garbage {
     Garbage { host, time: clock.millis(), film: film.into() }
 }
 
-/// What becomes of the value.
+/// The end of the value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Fate {
     Attached,
@@ -650,7 +651,7 @@ impl Race {
         collect(&self.collector.page, slices)
     }
 
-    /// Whatever happened, the value is there, and else nothing is left.
+    /// In each case, the value is there, and nothing else is left.
     fn check(self, what: &str) {
         while self.collect(1) {}
         let mut writer = self.writer.lock().unwrap();
@@ -991,7 +992,7 @@ fn what_was_told_survives_each_failure_of_the_host() {
             assert_clean_when(&page, &what);
             let found = get(&page, b"film").map(|film| film[..5_000].to_vec());
             let last = told.last().map(|last| noise(5_000, *last));
-            // One step more may have been made than was told.
+            // One step more may have been made than was acknowledged.
             assert!(found == last || found == Some(noise(5_000, told.len() as u64)), "{what}");
             clock.advance(90 * MINUTE);
             repository.maintain().unwrap();

@@ -11,7 +11,7 @@ use rand::{RngExt, SeedableRng};
 
 use crate::support::page::noise;
 
-/// A page with these values by their lengths, and what counts the operations of its host.
+/// A page with these values by their lengths, and the counter of the operations of its host.
 fn snapshot(values: &[Vec<u8>]) -> (PageSnapshot, permazen_kv::counting::Counter) {
     let host = CountingStore::new(MemoryStore::new());
     let counter = host.counter();
@@ -81,7 +81,7 @@ fn a_part_of_a_long_value_loads_only_its_pieces() {
         let reads = counter.take().reads();
         assert!((2..=8).contains(&reads), "{reads} reads");
     }
-    // What is in the same chunk is not loaded again.
+    // Bytes of the same chunk are not loaded again.
     reader.seek(SeekFrom::Current(-10)).unwrap();
     reader.read_exact(&mut [0; 5]).unwrap();
     assert_eq!(counter.take().reads(), 0);

@@ -171,8 +171,8 @@ fn all_calls<H: KvDatabase + Clone + 'static>(host: &H) {
     page.collect().unwrap();
 }
 
-/// Runs this on another thread until it asks for the right to write to the host, and this thread
-/// goes on.
+/// Runs this on another thread until it asks for the right to write to the host. Then this thread
+/// continues.
 fn beside<'scope, T: Send + 'scope>(
     scope: &'scope thread::Scope<'scope, '_>,
     host: &Counted,
@@ -184,7 +184,8 @@ fn beside<'scope, T: Send + 'scope>(
     running
 }
 
-/// A thread stores what is written in parts, and waits for the right to write that this thread has.
+/// A thread stores values that are written in parts, and waits for the right to write that this
+/// thread has.
 #[test]
 fn a_value_that_is_being_stored_is_not_waited_for() {
     let host = Counted::new();
@@ -231,7 +232,7 @@ fn a_value_that_is_being_stored_is_not_waited_for() {
         })
         .unwrap();
     assert!(is_over);
-    // What was refused can be written after the closure.
+    // The bytes that were refused can be written after the closure.
     first.write_all(&long[2_000_000..]).unwrap();
     let value = first.finish().unwrap();
     assert_eq!(value.value_len(), 3_000_000);

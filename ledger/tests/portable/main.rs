@@ -57,7 +57,8 @@ fn noise(len: usize) -> Vec<u8> {
     output
 }
 
-/// What `main` has: leaves and a level above them, short values, one of one chunk, one of several.
+/// The content of `main`: leaves and a level above them, short values, one of one chunk, one of
+/// several.
 fn content() -> Map {
     let square = |number: u32| (u64::from(number) * u64::from(number)).to_be_bytes();
     let mut content: Map =

@@ -1,6 +1,6 @@
 //! Processes that commit, write values in parts, collect garbage, turn reference rows on and off,
 //! attach the page to a remote and detach it are killed at random instants, on LMDB and on SQLite.
-//! What they acknowledged is there, and `verify` finds nothing.
+//! The commits that they acknowledged are there, and `verify` finds nothing.
 //!
 //! `PERMAZEN_KILLS` sets how often this is tried with each store.
 
@@ -43,7 +43,7 @@ fn page(repository: &Repository) -> Page {
     }
 }
 
-/// What commit `number` writes: few contents, so that garbage comes back to life.
+/// The writes of commit `number`: few contents, so that garbage comes back to life.
 fn writes(number: u64) -> Map {
     let value = |key: u8| vec![(number % 4) as u8; if key == 7 { 30_000 } else { 60 }];
     let from = (number % 5) as u8 * 20;
@@ -201,7 +201,7 @@ fn is_halfway(store: &str, path: &Path) -> bool {
     page.remote().state().unwrap() == RemoteState::Attaching
 }
 
-/// Nothing is left of what was not committed.
+/// Nothing is left of uncommitted work.
 fn check_collected(store: &str, path: &Path, when: &str) {
     let repository = Repository::shared_builder(open(store, path)).exclusive().manual_maintenance();
     let page = page(&repository.open_or_create().unwrap());

@@ -127,7 +127,7 @@ fn location(what: &str, folder: &Path) -> Location {
     Location::new(store, pages, folder)
 }
 
-/// Opens the page with the objects, and makes what is missing.
+/// Opens the page with the objects, and makes the missing parts.
 fn page(repository: &Repository) -> Result<Page> {
     let page = repository.page_or_create("people", PageId::ROOT)?;
     if page.retention()? == Retention::All {
@@ -140,7 +140,7 @@ fn page(repository: &Repository) -> Result<Page> {
     }
 }
 
-/// What is done again may have come in the way of something else.
+/// Work that is repeated may get in the way of other work.
 fn check(result: Result<()>) {
     if let Err(error) = result {
         assert!(error.is_retryable(), "{error}");
@@ -151,7 +151,7 @@ fn small(number: u64) -> String {
     format!("small {number}")
 }
 
-/// What a small page has.
+/// The count in a small page.
 fn count(page: &Page) -> Result<u64> {
     let snapshot = page.snapshot(&page.head(MAIN)?)?;
     let found = snapshot.get(b"count")?.map(|found| found.into_owned());
@@ -256,12 +256,12 @@ fn child() {
     }
 }
 
-/// What was acknowledged and is to be there.
+/// The acknowledged work that must be there.
 #[derive(Debug, Default)]
 struct Told {
     /// The last person of each branch.
     added: [u64; 2],
-    /// What the small pages have that was not brought to a remote.
+    /// The counts of the small pages that were not brought to a remote.
     small: [u64; SMALL as usize],
 }
 
@@ -278,7 +278,7 @@ struct Seen {
     during_collections: u64,
 }
 
-/// Takes note of what a process has said.
+/// Notes the output of a process.
 fn listen(said: &[String], told: &mut Told, seen: &mut Seen) {
     let mut collects = false;
     for line in said {

@@ -1,11 +1,11 @@
 //! Two processes work on one page at once, on LMDB and SQLite, with the pages under prefixes and in
 //! databases of their own. Each has a thread that collects garbage.
 //!
-//! In linear mode, threads append numbers to lists and read lists, and tell what they have read. No
-//! number is appended twice, so the lists in the end show the order of the writes to each key, and
-//! each list that was read shows which writes came before its reader. If these orders contradict
-//! each other, or the order in which the transactions ran, no order of all transactions explains
-//! what was read.
+//! In linear mode, threads append numbers to lists and read lists, and print the lists that they
+//! have read. No number is appended twice, so the lists in the end show the order of the writes to
+//! each key, and each list that was read shows which writes came before its reader. If these orders
+//! contradict each other, or the order in which the transactions ran, no order of all transactions
+//! explains the reads.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -61,8 +61,8 @@ fn lists(read: &dyn KvRead) -> Result<Lists, LedgerError> {
     Ok(lists)
 }
 
-/// Reads some lists, appends the number to one or two of them, and returns what it has read and
-/// where it has appended.
+/// Reads some lists, appends the number to one or two of them, and returns the lists that it has
+/// read and those to which it has appended.
 fn append(page: &Page, random: &mut StdRng, number: u32) -> Result<(Lists, Vec<u8>), LedgerError> {
     let db = page.database(MAIN)?;
     let mut tx = db.begin(&TxOptions::writing())?;
@@ -88,8 +88,8 @@ fn append(page: &Page, random: &mut StdRng, number: u32) -> Result<(Lists, Vec<u
     Ok((read, appended))
 }
 
-/// What a process does in linear mode: each line says the number of the transaction, how much of
-/// which lists it has read, and what was the last of each.
+/// The work of a process in linear mode: each line has the number of the transaction, how much of
+/// which lists it has read, and the last number of each.
 fn append_often(page: &Page, number: u32) {
     let mut random = StdRng::seed_from_u64(u64::from(number));
     for number in (0..TRANSACTIONS).map(|at| number + at) {
@@ -104,7 +104,7 @@ fn append_often(page: &Page, number: u32) {
     }
 }
 
-/// What a process does in branching mode: each key is put once.
+/// The work of a process in branching mode: each key is put once.
 fn put_often(page: &Page, number: u32) {
     let db = page.branching_database(MAIN).unwrap();
     for number in (0..TRANSACTIONS).map(|at| number + at) {
@@ -203,8 +203,8 @@ fn process(number: u32) -> u32 {
     number / (THREADS * TRANSACTIONS) % 2
 }
 
-/// An order of all transactions that explains what was read, if there is one: each is an edge to
-/// what comes after it.
+/// An order of all transactions that explains the reads, if there is one: each transaction has
+/// edges to those after it.
 fn assert_serializable(rounds: &[Vec<Done>], last: &Lists, when: &str) {
     let mut after: BTreeMap<u32, BTreeSet<u32>> = BTreeMap::new();
     let mut earlier: Vec<u32> = Vec::new();
@@ -237,7 +237,7 @@ fn assert_serializable(rounds: &[Vec<Done>], last: &Lists, when: &str) {
         }
         earlier.extend(round.iter().map(|done| done.number));
     }
-    // Takes away what nothing comes before, until nothing is left.
+    // Takes away transactions without a predecessor, until no transaction is left.
     while !after.is_empty() {
         let later: BTreeSet<u32> = after.values().flatten().copied().collect();
         let count = after.len();
@@ -249,7 +249,7 @@ fn assert_serializable(rounds: &[Vec<Done>], last: &Lists, when: &str) {
 #[test]
 #[should_panic(expected = "no order explains")]
 fn what_has_no_order_is_found() {
-    // Each has read what the other one has written, before it was written.
+    // Each has read the list to which the other one has appended, from before that.
     let read = Lists::from([(0, vec![]), (1, vec![])]);
     let done = |number, appended| Done { number, read: read.clone(), appended };
     let rounds = [vec![done(0, vec![0]), done(TRANSACTIONS, vec![1])]];

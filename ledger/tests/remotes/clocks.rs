@@ -86,7 +86,7 @@ fn a_commit_far_ahead_is_taken_if_the_program_says_so() {
     assert_eq!(bring(&there, &early, &before, true).unwrap(), []);
     assert_eq!(bring(&there, &here, &wrong, true).unwrap(), [wrong]);
     assert_eq!(here.head(MAIN).unwrap(), wrong);
-    // What is made on it is one tick later.
+    // A commit made on it is one tick later.
     let child = put(&here, MAIN, b"child");
     assert_eq!(time(&here, &child), time(&here, &wrong) + 1);
     // Other branches and pages are taken ahead by no more than five minutes.
@@ -158,7 +158,7 @@ fn no_commit_comes_after_which_no_change_is_possible() {
     assert_eq!(time(&here, &next), FAR + 1);
     let merge = here.merge(MAIN, &next, &mut LastWriterWins).unwrap();
     assert_eq!(time(&here, &merge), FAR + 1);
-    // A pruned parent cannot have made it possible: nothing says what time it had.
+    // A pruned parent is no reason to take it: nothing tells the time of the parent.
     let pruned = CommitId(Digest([9; 32]));
     let mut receiver = here.receive().accepting_future_commits();
     let late = CommitTime::from_bits((1 << 63) - 3);
@@ -169,7 +169,7 @@ fn no_commit_comes_after_which_no_change_is_possible() {
     assert!(matches!(error, LedgerError::InvalidArgument(_)), "{error}");
 }
 
-/// A clock in the year 4199 or later is wrong, and copies take what was made under it all the same.
+/// A clock in the year 4199 or later is wrong, and copies take commits made under it all the same.
 #[test]
 fn copies_take_what_is_made_under_the_latest_clocks() {
     const FAR: u64 = 1 << 62;
@@ -203,7 +203,8 @@ fn copies_take_what_is_made_under_the_latest_clocks() {
     }
 }
 
-/// Gives a receiver what it wants of a commit that the other page does not have, but its pieces.
+/// Gives a receiver the pieces that it wants of a commit, although the other page has only the
+/// pieces and not the commit.
 fn bring_pieces_of(from: &Page, to: &mut Receiver, commit: &[u8]) {
     while let Ok(wanted) = to.wanted(commit) {
         if wanted.is_empty() {

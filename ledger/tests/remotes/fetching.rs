@@ -239,7 +239,7 @@ fn a_part_gets_its_pieces_only() {
     assert_eq!(covered, to - from);
     let indexes = pieces.iter().filter(|(kind, _)| *kind == Kind::Index).count();
     assert!((2..=3).contains(&indexes), "{indexes} index pieces");
-    // Again without traffic; what is beside it is not here.
+    // Again without traffic; the pieces beside it are not here.
     assert!(snapshot.get_partial(b"film", from as i64, 100_000).unwrap().is_some());
     needs_fetch(snapshot.get_partial(b"film", 0, 10), &copies);
     assert!(copies.remote.take_asked().is_empty() && !snapshot.has(b"film").unwrap());

@@ -1,5 +1,5 @@
-//! Pages beside a remote: values that are only there, commits that come from elsewhere, and what is
-//! known to be there.
+//! Pages beside a remote: values that are only there, commits that come from elsewhere, and the
+//! pieces and commits that are known to be there.
 //!
 //! `PERMAZEN_RECEIVED` sets how many random histories are received.
 #![allow(clippy::unwrap_used, clippy::panic)]

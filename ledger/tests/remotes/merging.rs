@@ -94,7 +94,7 @@ fn what_is_lazy_stays_lazy_in_a_merge_with_derived_entries() {
     for key in ["film 1", "film 2", "film 4"] {
         assert_eq!(priority(key), Priority::Lazy, "{key}");
     }
-    // What is put is eager.
+    // A value that is put is eager.
     assert_eq!((priority("film 3"), priority("films")), (Priority::Eager, Priority::Eager));
     assert_eq!(snapshot.get(b"film 1").unwrap().as_deref(), Some(&noise(5_000, 1)[..]));
     assert_clean(&page);
@@ -153,7 +153,7 @@ fn a_merge_that_came_from_the_remote_and_is_made_again_stays_as_it_is() {
     assert_eq!(here.commit_status(&merge).unwrap(), Status::Synced);
     assert_eq!(row(), before);
     assert!(here.remote().unsynced_commits().unwrap().is_empty());
-    // What comes after it is at the remote too.
+    // The commits after it are at the remote too.
     write(&there, MAIN, |tx| tx.put(b"last", b"1").unwrap());
     let last = follow(&there, &here);
     assert_ne!(last, head);
@@ -210,7 +210,7 @@ fn what_was_merged_as_a_base_is_not_merged_again() {
         assert_eq!(verification.commits, before);
         commits = before;
     }
-    // What branches can no longer have in common goes.
+    // Commits that branches can no longer have in common are removed.
     page.remove_branch("right").unwrap();
     page.set_retention(Retention::Heads).unwrap();
     page.collect().unwrap();

@@ -83,7 +83,7 @@ fn histories_that_are_received_are_the_same() {
             }
         }
         assert!(lazy.remote().local_pieces(None, 1).unwrap().is_empty());
-        // What is only lazy is not there.
+        // Pieces of lazy values only are not there.
         absent += complete.verify().unwrap().pieces - lazy.verify().unwrap().pieces;
     }
     assert!(absent > 0);
@@ -101,7 +101,8 @@ fn only_what_is_new_is_wanted() {
         });
         let mut receiver = here.receive();
         bring(&there, &mut receiver, &there.head(MAIN).unwrap());
-        // One leaf and the nodes above it are other ones; the long value is beside what changes.
+        // One leaf and the nodes above it are other ones; the long value is not in the part that
+        // changes.
         let head = write(&there, MAIN, |tx| tx.put(b"longer", b"").unwrap());
         let commit = there.remote().commit_bytes(&head).unwrap().unwrap();
         let (mut count, before) = (0, here.remote());
@@ -185,7 +186,7 @@ fn t049_what_cannot_be_is_refused_and_changes_nothing() {
     let error = receiver.add_commit(&first, &bytes(&first)).unwrap_err();
     assert!(matches!(error, LedgerError::Missing { kind: Kind::Chunk, .. }), "{error}");
     bring_pieces(&there, &mut receiver, &first);
-    // With another ID, and with what cannot be in it: flags, time, generation.
+    // With another ID, and with impossible flags, time and generation.
     let error = receiver.add_commit(&second, &bytes(&first)).unwrap_err();
     assert!(matches!(error, LedgerError::Integrity { kind: Kind::Commit, .. }), "{error}");
     let changed = |change: &dyn Fn(&mut Vec<u8>)| {
@@ -434,7 +435,7 @@ fn history_can_end_where_the_other_side_has_none() {
     assert_eq!(here.log(head).unwrap().count(), 1);
     assert!(here.pruned_commit(&parent).unwrap().is_some());
     assert_clean(&here);
-    // What is older can come later.
+    // Older commits can come later.
     bring(&elsewhere, &mut receiver, &parent);
     assert_eq!(here.log(head).unwrap().count(), 3);
     assert!(here.pruned_commit(&parent).unwrap().is_none());
@@ -661,8 +662,8 @@ fn what_comes_while_a_page_is_being_attached_is_not_known_to_be_at_the_remote() 
     assert_eq!(unsynced, all.map(|commit| commit.unwrap().0).collect());
 }
 
-/// A commit with many pieces comes in many portions. What has come is not gone through again with
-/// each of them.
+/// A commit with many pieces comes in many portions. The pieces that have come are not visited
+/// again with each of them.
 #[test]
 fn what_has_come_is_not_read_again_with_each_portion() {
     let entries = 8_000_u32;
@@ -706,7 +707,7 @@ fn what_has_come_is_not_read_again_with_each_portion() {
     assert_clean(&here);
 }
 
-/// What was here when it was looked for can be gone before the rest has come.
+/// A piece that the search found here can be gone before the rest has come.
 #[test]
 fn what_is_collected_meanwhile_is_wanted_again() {
     let (there, here) = (copy(), copy());

@@ -159,7 +159,7 @@ impl Merger for Counting {
     }
 
     fn finish(&mut self, merged: &mut dyn KvWrite) -> Result<()> {
-        // What was decided can be read.
+        // The decisions can be read.
         let mut len = 0;
         for pair in merged.scan(permazen_kv::KeySpan::FULL, permazen_kv::Direction::Forward)? {
             len += pair?.1.len();
@@ -286,7 +286,7 @@ fn references_that_cannot_be_end_the_merge() {
     }
 }
 
-/// Replaces what was merged.
+/// Replaces the merged entries.
 struct Replacing;
 
 impl Merger for Replacing {
@@ -386,7 +386,7 @@ fn a_merger_with_derived_entries_needs_the_values_that_it_reads() {
         assert_eq!(merged.get(b"len").unwrap().as_deref(), Some(&len.to_be_bytes()[..]));
         assert_eq!(merged.priority(b"older film").unwrap(), Some(Priority::Lazy));
     }
-    // What it does not look at need not be here.
+    // Values that it does not read need not be here.
     let (_repository, page) = here();
     page.remote().attach().unwrap();
     let mut receiver = page.remote().receive();

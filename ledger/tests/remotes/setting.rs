@@ -1,4 +1,4 @@
-//! Copies of a page, and what brings commits from one to the other.
+//! Copies of a page, and functions that bring commits from one to the other.
 
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -17,7 +17,7 @@ pub(crate) const ALL: KeySpan<'static> = KeySpan { min: b"", max: None };
 
 /// A copy of the page in this host. Copies have one secret.
 pub(crate) fn copy_in(host: Arc<dyn KvDatabase>) -> Page {
-    // What is known to come from another copy cannot be squashed.
+    // Commits that are known to come from another copy cannot be squashed.
     let builder =
         Repository::shared_builder(host).exclusive().manual_maintenance().without_device();
     let repository = builder.open_or_create().unwrap();

@@ -1,4 +1,4 @@
-//! Sources that count what they are asked, and those that fail.
+//! Sources that record the requests, and those that fail.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use permazen_ledger::{Digest, Kind, LedgerError, Page, PageId, PieceSource, Result};
 
-/// What a source does with a piece.
+/// The fault of a source for a piece.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Fault {
     Absent,
@@ -47,7 +47,7 @@ impl Remote {
         })
     }
 
-    /// What it was asked since the last call.
+    /// The requests since the last call.
     pub(crate) fn take_asked(&self) -> Vec<Vec<(Kind, Digest)>> {
         std::mem::take(&mut self.asked.lock().unwrap())
     }

@@ -51,7 +51,7 @@ fn digests(host: &dyn KvDatabase, first: u8) -> BTreeSet<Digest> {
     keys.map(|key| Digest(key.try_into().unwrap())).collect()
 }
 
-/// A long value of a few: what some have others have too.
+/// A long value of a few: several commits have the same one.
 fn value(number: usize) -> Vec<u8> {
     let mut value = vec![0; 600 + number * 9_000];
     StdRng::seed_from_u64(number as u64 % 3).fill_bytes(&mut value);
@@ -87,7 +87,7 @@ fn write(page: &Page, branch: &str, change: impl FnOnce(&mut dyn KvWrite)) {
     tx.commit().unwrap();
 }
 
-/// What must be true.
+/// The expected state.
 #[derive(Default)]
 struct Model {
     parents: BTreeMap<CommitId, Vec<CommitId>>,
@@ -199,7 +199,7 @@ impl History {
             18 => {
                 let from = page.head(branch).unwrap();
                 match page.merge(BRANCHES[self.below(2)], &from, &mut LastWriterWins) {
-                    // A branch may have been reset to what nothing has kept.
+                    // A branch may have been reset to a commit that nothing has kept.
                     Ok(_) | Err(LedgerError::BaseMissing { .. }) => {}
                     Err(error) => panic!("{error}"),
                 }
@@ -271,7 +271,7 @@ impl History {
         self.model.is_attached = false;
     }
 
-    /// Brings a part of what is only here to the remote.
+    /// Brings a part of the commits and pieces that are only here to the remote.
     fn mark(&mut self, page: &Page) {
         if !self.model.is_attached {
             let error = page.remote().mark_synced(&[], &[], &[]).unwrap_err();
@@ -296,7 +296,7 @@ impl History {
         std::mem::forget((repository, page, std::mem::take(&mut self.streams[index])));
     }
 
-    /// Takes note of what is new.
+    /// Notes new commits and pieces.
     fn note_new(&mut self) {
         let (page, model) = (&self.processes[0].page, &mut self.model);
         for id in digests(&*self.host, 0x22).into_iter().map(CommitId) {

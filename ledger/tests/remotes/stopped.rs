@@ -1,4 +1,4 @@
-//! A process that is stopped for hours while it takes what comes from elsewhere. Others take it for
+//! A process that is stopped for hours while it takes commits from elsewhere. Others take it for
 //! dead meanwhile.
 
 use std::sync::{Arc, Mutex};
@@ -22,7 +22,7 @@ type Hook = Box<dyn FnOnce() + Send>;
 #[derive(Default)]
 struct Stops {
     store: MemoryStore,
-    /// After how many transactions it is stopped, and what happens then.
+    /// After how many transactions it is stopped, and the hook that runs then.
     before: Mutex<Option<(usize, Hook)>>,
 }
 
@@ -52,7 +52,7 @@ fn open(host: Arc<dyn KvDatabase>, clock: &Arc<TestClock>) -> (Repository, Page)
     (repository, page.unwrap())
 }
 
-/// What the process does, and whether it did.
+/// The work of the process.
 type Script = fn(&Page, &Page) -> Result<()>;
 
 /// Takes the head with the commits before it.

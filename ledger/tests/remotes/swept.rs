@@ -1,4 +1,4 @@
-//! Values that are fetched while a collection removes what is here of them.
+//! Values that are fetched while a collection removes the pieces of them that are here.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};

@@ -5,10 +5,10 @@ use std::fs::File;
 use std::io::{BufRead, BufReader, Read, Seek};
 use std::process::{Child, ChildStdout, Command, Stdio};
 
-/// Processes that a test starts have this variable: what they do.
+/// The variable with the task of a process that a test starts.
 const TASK: &str = "PERMAZEN_LEDGER_CHILD";
 
-/// What this process shall do, if a test has started it.
+/// The task of this process, if a test has started it.
 pub(crate) fn task() -> Option<String> {
     std::env::var(TASK).ok()
 }
@@ -24,7 +24,7 @@ pub(crate) struct Worker {
 
 impl Worker {
     /// Starts a process that runs this test, whose path begins with the name of the program, as
-    /// `module_path!` has it. There `task` gives what it shall do.
+    /// `module_path!` has it. There `task` returns its task.
     pub(crate) fn start(test: &str, task: &str) -> Self {
         let (_, test) = test.split_once("::").unwrap();
         let errors = tempfile::tempfile().unwrap();
@@ -83,7 +83,7 @@ impl Worker {
         lines
     }
 
-    /// What it has written to its standard error.
+    /// The text that it has written to its standard error.
     fn complaints(&mut self) -> String {
         let mut complaints = Vec::new();
         self.errors.rewind().unwrap();

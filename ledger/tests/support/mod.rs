@@ -1,4 +1,4 @@
-//! What several test programs of this crate need.
+//! Code that several test programs of this crate need.
 #![allow(dead_code, reason = "not each test program uses all of it")]
 
 pub(crate) mod children;

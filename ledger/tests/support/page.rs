@@ -1,4 +1,4 @@
-//! A page, and what tests do with it and its host.
+//! A page, and functions of tests for it and its host.
 
 use std::collections::BTreeMap;
 

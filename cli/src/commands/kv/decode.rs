@@ -55,7 +55,7 @@ impl Command for Decode {
     }
 }
 
-/// What is needed to say what keys mean.
+/// The schemas that are needed to say what keys mean.
 pub(super) struct Known {
     schemas: Arc<SchemaBundle>,
 }
@@ -91,7 +91,7 @@ impl Known {
     }
 }
 
-/// What a key stands for in what is committed, in words if that is known.
+/// The meaning of a key in the committed state, in words if it is known.
 pub(crate) fn in_words(key: &[u8], session: &Session) -> Result<String, Failure> {
     read_pairs(session, |kv| {
         let words = Known::of(kv, session)?.line(key, kv)?;

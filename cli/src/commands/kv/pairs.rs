@@ -136,7 +136,7 @@ fn composite(index: &ResolvedIndex, id: ObjId, own: &[OwnPair]) -> Option<Vec<u8
     Some(layout::index_key(&index.key, &values, id, &[]))
 }
 
-/// The value of a simple field: what is stored, or the default.
+/// The value of a simple field: the stored one, or the default.
 fn simple<'v>(field: &'v ResolvedField, id: ObjId, own: &'v [OwnPair]) -> Option<&'v [u8]> {
     let key = FieldKey::new(id, &field.key);
     match own.iter().find(|(found, _)| found[..] == key[..]) {

@@ -303,7 +303,7 @@ fn value(field: &ResolvedField, json: &Json) -> Result<Vec<u8>, String> {
     text::encoded(&literal, &*simple.encoding).map_err(|mismatch| mismatch.to_string())
 }
 
-/// What would be typed for this value in a statement.
+/// The literal of this value in a statement.
 fn literal(json: &Json) -> Result<Literal, String> {
     Ok(Literal::of(match json {
         Json::Null => LiteralKind::Null,

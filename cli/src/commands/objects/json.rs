@@ -17,7 +17,7 @@ pub(super) enum Json {
     Object(Vec<(JavaString, Json)>),
 }
 
-/// What is wrong with a text, and where.
+/// The mistake in a text, and its place.
 #[derive(Debug, PartialEq)]
 pub(super) struct Mistake {
     /// The column in bytes, from 1.

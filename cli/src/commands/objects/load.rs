@@ -181,7 +181,7 @@ impl Load {
     }
 }
 
-/// What a file is.
+/// The form of a file.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Form {
     /// There are at most blanks in it.
@@ -195,7 +195,7 @@ enum Form {
     Xml,
 }
 
-/// What comes, and all of it but for a byte order mark.
+/// The form of an input, and a reader of all of it except for a byte order mark.
 fn look(mut input: impl Read) -> Result<(Form, impl Read), Failure> {
     const MARK: &[u8] = b"\xef\xbb\xbf";
     let mut seen = Vec::new();
@@ -220,7 +220,7 @@ fn look(mut input: impl Read) -> Result<(Form, impl Read), Failure> {
 }
 
 /// Whether a JSON object, whose brace was read, is a graph. No line that `load` reads begins with
-/// such a name. What is read is added to `seen`.
+/// such a name. The bytes read are added to `seen`.
 fn is_graph(input: &mut impl Read, seen: &mut Vec<u8>) -> Result<bool, Failure> {
     const NAMES: [&[u8]; 2] = [b"\"objects\"", b"\"schemas\""];
     let (mut name, mut byte) = (Vec::new(), [0]);

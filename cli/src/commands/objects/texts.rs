@@ -49,11 +49,11 @@ impl Text {
     }
 }
 
-/// What ends the texts before their end.
+/// The reason why reading ends before the end of the texts.
 #[derive(Debug)]
 pub(super) enum Stop {
     Io(io::Error),
-    /// What is wrong, with its line and column.
+    /// The mistake, with its line and column.
     Mistake(u64, usize, &'static str),
 }
 
@@ -123,7 +123,7 @@ impl<R: BufRead> Texts<R> {
         self.element(text).map(Some)
     }
 
-    /// Reads an element, up to what comes after it.
+    /// Reads an element, up to its end.
     fn element(&mut self, text: &mut Text) -> Result<(), Stop> {
         (text.line, text.column) = (self.line, self.column);
         let (mut depth, mut is_text, mut is_escaped) = (0_u64, false, false);

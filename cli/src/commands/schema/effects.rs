@@ -1,9 +1,9 @@
-//! What `migrate` does to objects that move from one schema to another.
+//! The effects of `migrate` on objects that move from one schema to another.
 
 use permazen::__internal::schema::{Item, Part};
 use permazen::schema::{Field, FieldKind, ObjectType, Reference, SchemaModel, Simple};
 
-/// What becomes of the objects of each type that differs, as lines.
+/// The effects on the objects of each type that differs, as lines.
 pub(super) fn effects(old: &SchemaModel, new: &SchemaModel) -> Vec<String> {
     let mut lines = Vec::new();
     for before in old.object_types() {

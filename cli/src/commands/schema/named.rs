@@ -12,7 +12,7 @@ use crate::commands::file::{self, file_text};
 use crate::failure::Failure;
 use crate::session::Session;
 
-/// What the arguments that name schemas say.
+/// The help of arguments that name schemas.
 pub(super) const NAMES: &str = "its number, its ID or the first digits of that";
 
 /// The recorded schema that a user means, or `None`.

@@ -62,7 +62,7 @@ impl Command for Verify {
             if let Some(old) = &self.old {
                 answer = answer.max(fits(transaction, old, session, out)?);
             }
-            // What is damaged was said when the transaction began.
+            // The damage was reported when the transaction began.
             Ok(session.perhaps_lacking(answer))
         })
     }

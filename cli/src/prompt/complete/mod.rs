@@ -1,4 +1,4 @@
-//! What could be typed next: commands, words of the language, names, IDs and values.
+//! Candidates for the next word: commands, words of the language, names, IDs and values.
 //!
 //! `tokens.rs` cuts what is typed into pieces, `statement.rs` says what could follow in a
 //! statement, and `values.rs` reads a few IDs and values, in a transaction of its own. The table of
@@ -16,16 +16,16 @@ use crate::session::Session;
 
 use tokens::tokens;
 
-/// What could stand instead of the end of a text.
+/// The candidates for the end of a text.
 #[derive(Debug, Default)]
 pub(super) struct Completion {
     /// Where the part begins that would be replaced.
     pub(super) start: usize,
-    /// What could stand there.
+    /// The texts that could replace that part.
     pub(super) candidates: Vec<String>,
 }
 
-/// What could stand at the end of `text`.
+/// The candidates for the end of `text`.
 pub(super) fn complete(text: &str, session: &Session) -> Completion {
     let mut before = tokens(text);
     let is_at_end = |token: &tokens::Token<'_>| token.start + token.text.len() == text.len();
@@ -59,8 +59,8 @@ pub(super) fn complete(text: &str, session: &Session) -> Completion {
     Completion { start, candidates }
 }
 
-/// The candidates that begin with what is typed; if none does, those that do so in other letters,
-/// small or large.
+/// The candidates that begin with the typed text; if no candidate does, those that do so if small
+/// and large letters count as the same.
 fn fitting(mut candidates: Vec<String>, typed: &str) -> Vec<String> {
     candidates.retain(|candidate| candidate != typed && !candidate.contains(is_hidden));
     if candidates.iter().any(|candidate| candidate.starts_with(typed)) {

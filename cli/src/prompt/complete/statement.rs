@@ -1,4 +1,4 @@
-//! What could follow in a statement.
+//! The candidates for the next word of a statement.
 
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ pub(super) fn statements() -> impl Iterator<Item = &'static str> {
     words().filter(|word| begins_statement(word))
 }
 
-/// What could follow after these pieces, of which the first begins a statement. `typed` is the
+/// The candidates after these pieces, of which the first begins a statement. `typed` is the
 /// beginning of it.
 pub(super) fn candidates(
     before: &[Token<'_>],
@@ -107,7 +107,8 @@ fn types_before<'c>(
     catalog.types().iter().filter(allowed).collect()
 }
 
-/// What can stand after a point: fields and indexes of a type, or fields of what is referred to.
+/// The names that can stand after a point: fields and indexes of a type, or fields of the type to
+/// which a reference leads.
 fn after_point(earlier: &[Token<'_>], types: &[&TypeEntry], catalog: &Catalog) -> Vec<String> {
     let Some(name) = earlier.last().map(|token| token.name()) else { return Vec::new() };
     let field_names = |of: &TypeEntry| {

@@ -58,7 +58,7 @@ pub(super) fn tokens(text: &str) -> Vec<Token<'_>> {
     tokens
 }
 
-/// The length of what begins with this quote, up to the other quote or the end.
+/// The length of the text that begins with this quote, up to the other quote or the end.
 fn quoted(text: &str, quote: char) -> usize {
     let mut is_escaped = false;
     for (at, c) in text.char_indices().skip(1) {

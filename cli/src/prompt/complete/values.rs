@@ -15,7 +15,7 @@ use permazen_query::text::{literal, quoted_name, value_of};
 /// How many entries or objects are read.
 const MOST_STEPS: usize = 50;
 
-/// The IDs of the first objects that begin with what is typed after `@`.
+/// The IDs of the first objects that begin with the digits typed after `@`.
 pub(super) fn ids(typed: &str, transaction: &Transaction) -> Vec<String> {
     let digits = typed.strip_prefix('@').unwrap_or(typed);
     let from = format!("{digits:0<16}").parse::<ObjId>();
@@ -30,8 +30,8 @@ pub(super) fn ids(typed: &str, transaction: &Transaction) -> Vec<String> {
 }
 
 /// Values of these fields: constants of enums, objects that can be referred to, and the first
-/// indexed values that begin with what is typed. `types` are those of the objects; all if there are
-/// none.
+/// indexed values that begin with the typed text. `types` are those of the objects; all types if it
+/// is empty.
 pub(super) fn of(
     fields: &[Arc<ResolvedField>],
     types: &[StorageId],
@@ -68,7 +68,7 @@ fn is_boolean(encoding: &dyn Encoding) -> bool {
     matches!(encoding.kind(), Plain(Primitive::Boolean) | Wrapper(Primitive::Boolean))
 }
 
-/// The first values in an index that objects of these types have, from what is typed on. Other
+/// The first values in an index that objects of these types have, from the typed text on. Other
 /// types can have the same index.
 fn indexed(
     field: &ResolvedField,
@@ -79,8 +79,8 @@ fn indexed(
 ) -> Vec<String> {
     let encoding = &*simple.encoding;
     let Ok(index) = transaction.index(field.storage_id) else { return Vec::new() };
-    // Texts that begin with what is typed are those that follow it. In other forms the order says
-    // nothing about what is typed.
+    // In the index, the texts that begin with the typed one come right after it. For other
+    // encodings, the order says nothing about the typed text.
     let from = typed.starts_with('"').then(|| parse_literal(&format!("{typed}\"")).ok()).flatten();
     let from = from.filter(|_| matches!(encoding.kind(), EncodingKind::String));
     let from = from.and_then(|literal| value_of(&literal, encoding).ok());

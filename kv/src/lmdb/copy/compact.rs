@@ -235,7 +235,7 @@ mod tests {
 
     const ROLE: &str = "PERMAZEN_COMPACT_ROLE";
 
-    /// What other processes do with the environment that is their working directory.
+    /// The work of other processes with the environment that is their working directory.
     #[test]
     fn child() {
         let Ok(role) = std::env::var(ROLE) else { return };

@@ -149,7 +149,7 @@ pub(super) fn copy_through_pipe(
             if let Some(to) = &*lock(same) {
                 do_not_wait(to);
             }
-            // If it waits already, it goes on now, and then finds the pipe full.
+            // If it waits already, it continues now, and then finds the pipe full.
             let _ = from.read(&mut chunk);
         }
         let written =

@@ -36,7 +36,7 @@ pub(super) type Put<'p> = &'p mut dyn FnMut(&[u8], &[u8]) -> Result<()>;
 
 /// Makes an environment in the empty file `at`, with the pairs that `each` gives in its database
 /// `name`, and brings it to disk. The file records `map_size`, or less if the address space is
-/// limited. `target` is what errors name. No other code may use the file.
+/// limited. `target` is the path in errors. No other code may use the file.
 pub(super) fn write<T>(
     at: &Path,
     name: &str,
@@ -62,7 +62,7 @@ pub(super) fn write<T>(
 /// is packed already, or if the address space has no room for a second map; then the file is empty
 /// again.
 ///
-/// `watch` has begun, and is told how large the file becomes.
+/// `watch` has begun, and gets the size of the file as it grows.
 pub(super) fn copy(
     (to, at): (&File, &Path),
     (name, pairs): (&str, u64),

@@ -30,7 +30,7 @@ const META: u16 = 0x08;
 const ATTEMPTS: u32 = 100;
 const PAUSE: Duration = Duration::from_millis(5);
 
-/// What is known about a data file before it is mapped.
+/// The state of a data file before it is mapped.
 #[derive(Debug)]
 pub(super) enum DataFile {
     /// There is no file.
@@ -132,7 +132,7 @@ fn not_ours(directory: &Path, what: &str, flags: &str) -> KvError {
     )
 }
 
-/// What is wrong with the structure of the data file in `directory`. Reads the whole file. A reader
+/// The defects in the structure of the data file in `directory`. Reads the whole file. A reader
 /// must be open during the call: it keeps the pages of its version and of later ones as they are.
 pub(super) fn verify(directory: &Path, name: &str) -> Result<Vec<String>> {
     verify_file(&directory.join("data.mdb"), directory, name)
@@ -152,14 +152,14 @@ pub(super) fn verify_file(path: &Path, directory: &Path, name: &str) -> Result<V
     }
 }
 
-/// What is wrong with a page of the tree of pairs; `None` if LMDB could have written it.
+/// The defect of a page of the tree of pairs; `None` if LMDB could have written it.
 pub(super) fn problem_of_page(bytes: &[u8], number: u64) -> Option<String> {
     page::problem_of_page(bytes, number)
 }
 
-/// What the keys of `spans` take in the data file in `directory`; they ascend, and none overlaps
-/// another one. Reads all pages of the pairs. A reader must be open during the call, as for
-/// [`verify`].
+/// The space that the pairs of `spans` take in the data file in `directory`. The spans ascend, and
+/// no span overlaps another one. Reads all pages of the pairs. A reader must be open during the
+/// call, as for [`verify`].
 pub(super) fn space(directory: &Path, name: &str, spans: &[KeySpan<'_>]) -> Result<Vec<Space>> {
     let failed = |error| io_failed(directory, "cannot read data.mdb", error);
     let file = File::open(directory.join("data.mdb")).map_err(failed)?;
@@ -305,8 +305,8 @@ impl Meta {
         Ok(found.and_then(|(_, tree)| chosen_by_others(tree.flags)))
     }
 
-    /// What is wrong with the pages that LMDB needs to open the database `name`; with `all`, what
-    /// is wrong with any page.
+    /// The defects of the pages that LMDB needs to open the database `name`; with `all`, the
+    /// defects of all pages.
     fn problems(&self, file: &File, len: u64, name: &str, all: bool) -> io::Result<Vec<String>> {
         let mut structure = Structure::new(file, self.page_len, len, self.last_page);
         for (found, tree) in structure.databases(self.databases)? {

@@ -17,7 +17,7 @@ pub(super) struct WholePage<'p> {
 }
 
 impl<'p> WholePage<'p> {
-    /// Reads page `number` of a tree. The error says what is wrong with the page.
+    /// Reads page `number` of a tree. The error names the defect of the page.
     pub(super) fn read(bytes: &'p [u8], number: u64) -> Result<Self, String> {
         let wrong = |what: &str| Err(format!("page {number} {what}"));
         if number_at(bytes, 0) != Some(number) {
@@ -54,7 +54,7 @@ impl<'p> WholePage<'p> {
         Ok(WholePage { is_leaf, nodes, filled: (taken, bytes.len() - upper) })
     }
 
-    /// What is wrong with this page of the tree of pairs, besides what [`read`](WholePage::read)
+    /// The defect of this page of the tree of pairs, besides those that [`read`](WholePage::read)
     /// finds.
     fn problem(&self) -> Option<&'static str> {
         // The first key of a branch is not used.
@@ -74,7 +74,7 @@ impl<'p> WholePage<'p> {
     }
 }
 
-/// What is wrong with page `number` of the tree of pairs; `None` if LMDB could have written it.
+/// The defect of page `number` of the tree of pairs; `None` if LMDB could have written it.
 pub(super) fn problem_of_page(bytes: &[u8], number: u64) -> Option<String> {
     match WholePage::read(bytes, number) {
         Ok(page) => page.problem().map(|what| format!("page {number} {what}")),

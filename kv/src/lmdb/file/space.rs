@@ -1,4 +1,4 @@
-//! What ranges of keys take in a data file.
+//! The space that ranges of keys take in a data file.
 
 use std::io;
 
@@ -7,7 +7,7 @@ use crate::lmdb::page::{HEAD, Node, overflow_count};
 use crate::lmdb::tree_record::{MAX_DEPTH, TreeRecord};
 use crate::{KeySpan, Space};
 
-/// Counts what the pairs take in the pages that it is shown.
+/// Counts the space of the pairs in the pages that it gets.
 pub(super) struct Counting<'s> {
     spans: &'s [KeySpan<'s>],
     found: Vec<Space>,
@@ -17,8 +17,8 @@ pub(super) struct Counting<'s> {
     pages: u64,
 }
 
-/// What a node takes in its page besides its key and what it has there of the value: its head, and
-/// its place in the list of nodes.
+/// The bytes of a node in its page besides its key and the part of the value that is there: its
+/// head, and its place in the list of nodes.
 const NODE: u64 = 10;
 
 impl<'s> Counting<'s> {
@@ -30,8 +30,8 @@ impl<'s> Counting<'s> {
         self.found
     }
 
-    /// Reads all leaves of a tree with `read`, which reads some bytes of a page. The error says
-    /// what is wrong with a page.
+    /// Reads all leaves of a tree with `read`, which reads some bytes of a page. The error names
+    /// the defect of a page.
     pub(super) fn tree(
         &mut self,
         tree: TreeRecord,
@@ -68,7 +68,7 @@ impl<'s> Counting<'s> {
         read: &dyn Fn(u64, u64) -> io::Result<Vec<u8>>,
     ) -> io::Result<()> {
         let mut in_use = HEAD as u64;
-        // For each span that has pairs here: its position, and what they take.
+        // For each span that has pairs here: its position, and the bytes that they take.
         let mut here: Vec<(usize, u64)> = Vec::new();
         for node in &page.nodes {
             let takes = NODE

@@ -1,9 +1,9 @@
 //! The structure of a data file, followed page by page without LMDB.
 //!
-//! LMDB trusts what it finds in the file. A damaged page can make it read outside the file or the
-//! page, which ends the process. So this reads the pages in the ordinary way and checks them before
-//! LMDB uses them. LMDB can read and write a file that passes. It is not known whether the keys and
-//! values are the ones that were once stored, because LMDB keeps no checksums.
+//! LMDB trusts the bytes that it finds in the file. A damaged page can make it read outside the
+//! file or the page, which ends the process. So this reads the pages in the ordinary way and checks
+//! them before LMDB uses them. LMDB can read and write a file that passes. It is not known whether
+//! the keys and values are the ones that were once stored, because LMDB keeps no checksums.
 //!
 //! Other named databases of the environment are followed as well, except for the order of their
 //! keys, which may be any. A database whose keys can have several values (`MDB_DUPSORT`) has pages
@@ -40,7 +40,7 @@ const DUPSORT: u16 = 0x04;
 /// The records of named databases, with their names.
 pub(super) type Databases = Vec<(Vec<u8>, TreeRecord)>;
 
-/// What a tree contains. It decides what its nodes must be.
+/// The content of a tree. It decides which nodes the tree may have.
 enum Content {
     /// The pairs.
     Pairs,
@@ -64,7 +64,7 @@ struct Walk<'w> {
     last_key: Option<Vec<u8>>,
 }
 
-/// The file, and what was seen of it.
+/// The file, and the pages that were seen.
 pub(super) struct Structure<'f> {
     file: &'f File,
     page_len: u64,

@@ -99,7 +99,7 @@ fn after_a_wait_in_vain_it_waits_only_for_others() {
 #[test]
 fn what_the_system_refuses_is_asked_for_again_when_half_of_the_rest_is_used() {
     let map = Map::new(SIZE, SIZE, true);
-    // Each of these sizes is half full. What is refused is no longer needed.
+    // Each of these sizes is half full. A size that is refused is no longer needed.
     let asks = |used| {
         map.note_used(used, SIZE);
         let asks = map.is_to_grow();

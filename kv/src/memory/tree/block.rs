@@ -1,9 +1,9 @@
 //! A block: sorted pairs that lie together in memory, so that a search and a walk touch few lines
 //! of the cache.
 //!
-//! For each key there is its *head*: the four bytes that follow what all keys of the block have in
-//! common. The heads are side by side and nearly always decide where a key is, without a look at
-//! the keys. They are numbers with a sign, because processors compare many of these at once.
+//! For each key there is its *head*: the four bytes after the common prefix of all keys of the
+//! block. The heads are side by side and nearly always decide where a key is, without a look at the
+//! keys. They are numbers with a sign, because processors compare many of these at once.
 
 use std::cmp::Ordering;
 use std::ops::Range;
@@ -373,7 +373,7 @@ pub(super) fn common(a: &[u8], b: &[u8]) -> usize {
 #[cfg(test)]
 impl<const N: usize> Block<N> {
     /// Panics unless the keys ascend, the heads are theirs, each pair has bytes of its own, and few
-    /// bytes belong to none.
+    /// bytes belong to no pair.
     pub(super) fn check(&self) {
         let prefix = self.prefix();
         let (mut far, mut near) = (Vec::new(), Vec::new());

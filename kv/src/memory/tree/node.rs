@@ -151,7 +151,7 @@ impl Leaf {
     }
 
     fn join(mut left: Leaf, mut right: Leaf) -> (Leaf, Split) {
-        // What an earlier transaction has written does not matter any more.
+        // The writes of an earlier transaction do not matter any more.
         let stamp = left.stamp.max(right.stamp);
         left.change(stamp);
         right.change(stamp);
@@ -179,7 +179,7 @@ impl Leaf {
     }
 }
 
-/// The bit of a position; none for a position that no leaf has.
+/// The bit of a position; 0 for a position that no leaf has.
 fn bit(at: usize) -> u64 {
     if at < LEAF { 1 << at } else { 0 }
 }

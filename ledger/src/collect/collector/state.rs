@@ -1,4 +1,4 @@
-//! What a collection does at the moment.
+//! The present work of a collection.
 
 use roaring::RoaringTreemap;
 

@@ -171,7 +171,8 @@ fn a_deletion_is_left_unfinished_if_it_is_not_to_go_on() {
     assert_eq!(slices, 1);
 }
 
-/// The thread collects what a page has too much of, without being asked, and lets the rest be.
+/// The thread collects a page that has too much garbage, without being asked, and leaves a page
+/// with little garbage alone.
 #[test]
 fn much_garbage_is_collected_without_being_asked() {
     let (gate, clock) = (Arc::new(Gate::default()), Arc::new(TestClock(AtomicU64::new(1 << 40))));

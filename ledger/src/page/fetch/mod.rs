@@ -56,7 +56,7 @@ impl Entry {
 impl Page {
     /// Sets where [`PageSnapshot::fetch`] gets absent pieces, and how long an answer may take.
     /// Holds for all handles of the page in this process, as long as there is one. Later fetches
-    /// ask this source also for what a former source has not answered.
+    /// ask this source also for pieces that a former source has not sent.
     pub fn set_source(&self, source: Arc<dyn PieceSource>, limit: Duration) {
         let (page, number) = (self.merging.page_id(), self.shared.number());
         self.shared.requests.set_source(Some(Source::new(source, (page, number), limit)));

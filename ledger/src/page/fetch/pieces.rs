@@ -170,7 +170,8 @@ impl PartOfValue<'_> {
             let result = claimed.get(source, |arrived| self.store_arrived(&names, arrived, source));
             drop(claimed);
             result?;
-            // Wait for the pieces that other threads fetch, then check again what is missing.
+            // Wait for the pieces that other threads fetch, then check again which pieces are
+            // missing.
             requests.wait(&missing)?;
         }
     }
@@ -228,7 +229,7 @@ impl PartOfValue<'_> {
         open.rows.check_exists(&tx)?;
         let mut counts = open.rows.counts(&tx)?;
         let before = counts.pieces;
-        // The collection begins anew, and marks what is below these pieces then.
+        // The collection begins anew, and then marks the pieces below these.
         if counts.round.can_remove() && self.may_lose_pieces_below(&tx, &counts, pieces)? {
             counts.end_round();
         }

@@ -307,8 +307,8 @@ impl Receiver {
     }
 
     /// The next pieces that must be received before this commit can be added, at most 1,024. Empty
-    /// if none is missing. Pieces below a wanted one are not known yet, so call it again when these
-    /// have been added.
+    /// if no piece is missing. Pieces below a wanted one are not known yet, so call it again when
+    /// these have been added.
     ///
     /// Lazy values are not wanted on a page that is attached to a remote.
     ///

@@ -91,7 +91,7 @@ impl<'a> NewPieces<'a> {
     /// Adds the pieces of a value that were received or are stored here.
     ///
     /// # Errors
-    /// If a stored or received piece is not what its reference says, or is not cut as the secret
+    /// If a stored or received piece does not match its reference, or is not cut as the secret
     /// says, as far as the present pieces tell.
     pub(super) fn add_present(&mut self, value: &Reference) -> Result<()> {
         self.go_through(value, true)

@@ -38,8 +38,8 @@ impl WantedSearch {
         WantedSearch { ahead, ..WantedSearch::default() }
     }
 
-    /// The next missing pieces, at most `at_most`. Skips what a parent has. Lazy values may be
-    /// absent unless `needs_lazy`.
+    /// The next missing pieces, at most `at_most`. Skips pieces that a parent has. Lazy values may
+    /// be absent unless `needs_lazy`.
     ///
     /// # Errors
     /// If a piece does not match its reference, or the host fails.

@@ -20,7 +20,7 @@ use crate::tree::edit::{Edits, End, RemovedRange, edit};
 use crate::tree::lookup::count_below;
 use crate::tree::nodes::{child, root};
 
-/// What is done to random keys.
+/// The change of random keys.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Change {
     Replace,
@@ -37,7 +37,7 @@ struct Tree {
     entries: u64,
 }
 
-/// What a commit has made, and what the tree is like after it.
+/// The work of a commit, and the tree after it.
 #[derive(Debug, Clone, Copy, Default)]
 struct Cost {
     made: u64,
@@ -45,7 +45,7 @@ struct Cost {
     /// The sum over all levels of the smaller of the number of changes and of nodes.
     sum: u64,
     height: u64,
-    /// What the difference of both trees loads.
+    /// The nodes that the difference of both trees loads.
     loads: u64,
 }
 
@@ -146,7 +146,7 @@ struct Means {
     loads: f64,
 }
 
-/// What must hold of commits with this many changes.
+/// Checks the costs of commits with this many changes.
 fn check(change: Change, changes: u64, costs: &[Cost]) -> Means {
     let mean = |of: fn(&Cost) -> u64| costs.iter().map(of).sum::<u64>() as f64 / costs.len() as f64;
     let means = Means {
@@ -178,7 +178,7 @@ fn t029_one_change_among_many_is_found_with_few_loads() {
         assert!(costs.iter().all(|cost| cost.height == 3));
         let loads = costs.iter().map(|cost| cost.loads);
         let (sum, most) = (loads.clone().sum::<u64>() as f64 / 50.0, loads.max().unwrap());
-        // What is inserted or removed can shift some cuts.
+        // An insertion or removal can shift some cuts.
         assert!(sum <= 2.0 * 3.0 + 1.0 && most <= 20, "{change:?}: {sum} loads, at most {most}");
         assert!(change != Change::Replace || most <= 2 * 3, "{most} loads");
     }

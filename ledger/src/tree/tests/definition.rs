@@ -12,7 +12,7 @@ use crate::node::view::Node;
 use crate::tree::boundaries::ByHash;
 use crate::tree::edit::{Edits, edit};
 
-/// An item: its key and what follows the key.
+/// An item: its key and the bytes after the key.
 type Item = (Vec<u8>, Vec<u8>);
 
 fn node(level: u8, items: &[Item]) -> Vec<u8> {

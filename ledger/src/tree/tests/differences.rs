@@ -39,7 +39,7 @@ fn bounds(random: &mut StdRng, last: u8) -> [Vec<u8>; 2] {
     bounds
 }
 
-/// All, what is after or before a key, and what is between two.
+/// All keys, those after or before a key, and those between two.
 fn spans([from, to]: &[Vec<u8>; 2]) -> [KeySpan<'_>; 4] {
     [
         KeySpan::new(b"", None),

@@ -58,7 +58,7 @@ impl Boundaries for ByKey {
     }
 }
 
-/// What the entries of a history are like.
+/// The shape of the entries of a history.
 #[derive(Clone, Copy)]
 struct Shape {
     /// How many keys there are.
@@ -115,7 +115,7 @@ impl<B: Boundaries> History<'_, B> {
                 batch.puts.insert(key, value);
             }
             60..70 => {
-                // What is there already.
+                // An entry that is there already.
                 let key = self.key();
                 if let Some(value) = self.map.get(&key) {
                     batch.puts.insert(key, value.clone());

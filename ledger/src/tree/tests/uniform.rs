@@ -17,7 +17,7 @@ use crate::tree::nodes::root;
 /// An entry whose item has this size.
 fn entry(random: &mut StdRng, size: usize) -> (Vec<u8>, Vec<u8>) {
     let bytes = size - 8;
-    // Keys have eight bytes; what does not fit into the value makes them longer.
+    // Keys have eight bytes; bytes that do not fit into the value make them longer.
     let value = bytes.saturating_sub(8).min(MAX_INLINE_LEN);
     let mut key = random.random::<u64>().to_be_bytes().to_vec();
     key.resize(bytes - value, 7);

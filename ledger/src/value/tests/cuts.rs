@@ -1,4 +1,4 @@
-//! The check of cuts says what cutting again would say, and needs no more than the pieces.
+//! The check of cuts has the same result as cutting again, and needs no more than the pieces.
 
 use bytes::Bytes;
 use rand::rngs::StdRng;

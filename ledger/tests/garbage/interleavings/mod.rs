@@ -121,7 +121,7 @@ fn begin(with_references: bool, is_attached: bool) -> Begin {
     Begin { rows, time, commits, elsewhere }
 }
 
-/// What the other process does: the refs that it sets, and what it reads.
+/// The work of the other process: the refs that it sets, and the commits that it reads.
 type Script = fn(&Process, &Begin) -> Result<()>;
 
 /// A commit that may be gone.
@@ -163,7 +163,7 @@ fn reset(process: &Process, begin: &Begin) -> Result<()> {
     Ok(())
 }
 
-/// Reads what is about to go.
+/// Reads a commit that is about to be removed.
 fn read(process: &Process, begin: &Begin) -> Result<()> {
     let Some(snapshot) = unless_gone(process.page.snapshot(&begin.commits[2]))? else {
         return Ok(());
@@ -228,7 +228,7 @@ fn reset_and_commit(process: &Process, begin: &Begin) -> Result<()> {
     commit_what_goes(process, begin)
 }
 
-/// How many lists were tried, and what came of them.
+/// How many lists were tried, and their results.
 #[derive(Debug, Default)]
 struct Seen {
     runs: u64,
@@ -243,7 +243,7 @@ struct Seen {
     most_turns: usize,
 }
 
-/// All commits that branches and tags lead to can be read, and have what was put.
+/// All commits to which branches and tags lead can be read, and have the entries that were put.
 fn check_content(page: &Page, begin: &Begin, what: &str) {
     let names = page.branches().unwrap().into_iter().map(|(_, heads)| heads).collect::<Vec<_>>();
     let tags = page.tags().unwrap().into_iter().map(|(_, tag)| tag);
@@ -306,7 +306,7 @@ fn run(begin: &Begin, script: Script, lists: &mut Lists, seen: &mut Seen, name: 
     for (kept, commit) in seen.kept.iter_mut().zip(&begin.commits) {
         *kept += u64::from(unless_gone(page.snapshot(commit)).unwrap().is_some());
     }
-    // What was begun ends, and the next one finds all that was garbage before.
+    // The collection that was begun ends, and the next one finds all earlier garbage.
     for _ in 0..2 {
         clock.advance(3 * MINUTE);
         other.repository.maintain().unwrap();

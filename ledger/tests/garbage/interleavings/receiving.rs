@@ -1,5 +1,5 @@
-//! Commits that come from elsewhere beside a collection: on what is about to go, on what is here,
-//! and what is here already.
+//! Commits that come from elsewhere beside a collection: on commits that are about to be removed,
+//! on commits that are here, and commits that are here already.
 
 use permazen_kv::memory::MemoryStore;
 use permazen_kv::{KvDatabase, KvWrite, TxOptions};
@@ -52,7 +52,7 @@ fn bring(process: &Process, begin: &Begin, id: &CommitId, to: &mut Receiver) -> 
             continue;
         }
         match to.add_commit(id, &commit) {
-            // What was not wanted, because it was here, has gone since.
+            // A piece that was not wanted, because it was here, has been removed since.
             Err(LedgerError::Missing { .. }) => {}
             result => {
                 result?;
@@ -63,7 +63,7 @@ fn bring(process: &Process, begin: &Begin, id: &CommitId, to: &mut Receiver) -> 
     }
 }
 
-/// Brings commits one after the other. What came stays until the receiver is dropped.
+/// Brings commits one after the other. The commits that came stay until the receiver is dropped.
 fn bring_all(process: &Process, begin: &Begin, ids: &[CommitId], remote: bool) -> Result<Receiver> {
     let page = &process.page;
     let mut receiver = if remote { page.remote().receive() } else { page.receive() };
@@ -71,7 +71,7 @@ fn bring_all(process: &Process, begin: &Begin, ids: &[CommitId], remote: bool) -
     Ok(receiver)
 }
 
-/// What is here and about to go.
+/// A commit that is here and about to be removed.
 fn here(process: &Process, begin: &Begin) -> Result<()> {
     let _receiver = bring_all(process, begin, &begin.commits[..1], false)?;
     process.page.create_branch("new", &begin.commits[0])
@@ -88,7 +88,7 @@ fn on_head(process: &Process, begin: &Begin) -> Result<()> {
     bring_all(process, begin, &[on_head], false)?.add_head(MAIN, &on_head)
 }
 
-/// A longer history, up to what is about to go.
+/// A longer history, up to a commit that is about to be removed.
 fn from_the_remote(process: &Process, begin: &Begin) -> Result<()> {
     let Elsewhere { on_what_goes, further, .. } = begin.elsewhere;
     let ids = [begin.commits[0], on_what_goes, further];

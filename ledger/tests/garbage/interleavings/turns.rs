@@ -99,7 +99,7 @@ pub(crate) struct Turn {
     /// The process that was chosen, and whether the other one is yet to be tried.
     pub(crate) process: usize,
     is_left: bool,
-    /// How many turns each had before, and whether what each waits for only reads.
+    /// How many turns each had before, and whether the transaction that each waits for only reads.
     before: [usize; 2],
     waiting: [Option<bool>; 2],
 }
@@ -125,7 +125,7 @@ pub(crate) struct Lists {
 }
 
 impl Lists {
-    /// Goes on to the next list. `false` after the last one.
+    /// Moves to the next list. `false` after the last one.
     pub(crate) fn next(&mut self) -> bool {
         while let Some(turn) = self.turns.pop() {
             if turn.is_left {

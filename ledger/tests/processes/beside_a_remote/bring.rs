@@ -1,4 +1,4 @@
-//! What brings commits and pieces from one repository to the other.
+//! Brings commits and pieces from one repository to the other.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -11,7 +11,7 @@ use permazen_ledger::{
 
 use super::content::{content, number};
 
-/// The remote as the source of what is not here. Each ninth request fails.
+/// The remote as the source of pieces that are not here. Each ninth request fails.
 pub(crate) struct There(pub(crate) Page, pub(crate) AtomicUsize);
 
 impl PieceSource for There {
@@ -32,7 +32,7 @@ impl PieceSource for There {
     }
 }
 
-/// Lets a page get from the remote what is not here.
+/// Lets a page get pieces from the remote that are not here.
 pub(crate) fn set_source(here: &Page, there: &Page) {
     let source = There(there.clone(), AtomicUsize::new(0));
     here.set_source(Arc::new(source), Duration::from_secs(30));
@@ -74,7 +74,7 @@ fn bring(from: &Page, to: &mut Receiver, id: &CommitId) -> Result<()> {
         }
         if wanted.is_empty() {
             match to.add_commit(id, &commit) {
-                // A collection has removed what was not wanted because it was there.
+                // A collection has removed a piece that was not wanted because it was there.
                 Err(LedgerError::Missing { .. }) => {}
                 result => return result,
             }
@@ -82,8 +82,8 @@ fn bring(from: &Page, to: &mut Receiver, id: &CommitId) -> Result<()> {
     }
 }
 
-/// Receives a branch from the remote: what is not here, or the last three commits if nothing is
-/// here.
+/// Receives a branch from the remote: the commits that are not here, or the last three commits if
+/// nothing is here.
 pub(crate) fn receive(here: &Page, there: &Page, branch: &str) -> Result<u64> {
     loop {
         match receive_once(here, there, branch) {
@@ -181,7 +181,7 @@ pub(crate) fn fetch_some(page: &Page, branch: &str, turn: usize) -> Result<()> {
     Ok(())
 }
 
-/// Tries again what the source has refused.
+/// Repeats fetches that the source has refused.
 fn fetch_with_retries<T>(fetch: impl Fn() -> Result<T>) -> Result<T> {
     loop {
         match fetch() {

@@ -1,5 +1,4 @@
-//! The pages, and what is in them: the content of a branch is a function of how many commits it
-//! has.
+//! The pages, and their content: the content of a branch is a function of how many commits it has.
 
 use std::io::Write;
 use std::path::Path;
@@ -15,7 +14,7 @@ use permazen_ledger::{
 
 pub(crate) use crate::support::page::{Map, noise};
 
-/// The branch of what comes from the remote, if the page has also own commits.
+/// The branch of the commits from the remote, if the page has also own commits.
 pub(crate) const NEWS: &str = "news";
 
 /// The pages.
@@ -84,8 +83,8 @@ pub(crate) fn page(repository: &Repository, page: usize, side: Side) -> Result<P
 /// How many lazy values there are.
 const LAZY: u64 = 6;
 
-/// What commit `number` writes: few contents, so that garbage comes back to life, and what came
-/// once comes again.
+/// The writes of commit `number`: few contents, so that garbage comes back to life, and pieces that
+/// came once come again.
 fn writes(number: u64) -> Map {
     let value = |key: u8| vec![(number % 4) as u8; if key == 7 { 20_000 } else { 60 }];
     let from = (number % 5) as u8 * 20;
@@ -108,8 +107,8 @@ static VALUES: LazyLock<Vec<Vec<u8>>> = LazyLock::new(|| {
     (0..15).map(value).collect()
 });
 
-/// What a branch has after this many commits: the values that are here with the commit, and the
-/// lazy ones.
+/// The content of a branch after this many commits: the values that are here with the commit, and
+/// the lazy ones.
 pub(crate) fn content(number: u64) -> (Map, Map) {
     let (mut content, mut lazies) = (Map::new(), Map::new());
     for number in number.saturating_sub(LAZY - 1).max(1)..=number {

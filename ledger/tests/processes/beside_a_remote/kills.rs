@@ -28,8 +28,8 @@ pub(crate) struct Seen {
     heads: u64,
 }
 
-/// Checks the head of a branch, which is whole but for what is only at the remote, and says which
-/// commit it is.
+/// Checks the head of a branch, which is whole except for values that are only at the remote, and
+/// returns the number of the commit.
 pub(crate) fn check_head(page: &Page, branch: &str, when: &str, seen: &mut Seen) -> Result<u64> {
     let snapshot = head(page, branch)?;
     let number = number(&snapshot)?;
@@ -55,7 +55,7 @@ pub(crate) fn check_head(page: &Page, branch: &str, when: &str, seen: &mut Seen)
     Ok(number)
 }
 
-/// What counts as being at the remote is there.
+/// Commits and pieces that count as being at the remote are there.
 pub(crate) fn check_statuses(Pair { here, there }: &Pair, branch: &str, when: &str) -> Result<()> {
     for commit in here.log(here.head(branch)?)? {
         let (id, commit) = commit?;
@@ -71,7 +71,7 @@ pub(crate) fn check_statuses(Pair { here, there }: &Pair, branch: &str, when: &s
     Ok(())
 }
 
-/// Ends what was begun: attaches the page, or detaches it.
+/// Ends the work that was begun: attaches the page, or detaches it.
 fn check_halfway(pair: &Pair, number: usize, attach: bool, when: &str) -> Result<()> {
     let remote = pair.here.remote();
     match attach {

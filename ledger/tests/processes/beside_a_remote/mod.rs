@@ -16,7 +16,7 @@ use crate::support::children::task;
 /// The test that a process runs which another one has started.
 const CHILD: &str = concat!(module_path!(), "::child");
 
-/// What a process does that a test starts. Without the variable there is nothing to do.
+/// The work of a process that a test starts. Without the variable there is nothing to do.
 #[test]
 fn child() {
     if let Some(what) = task() {

@@ -1,4 +1,4 @@
-//! What a process does until it is killed.
+//! The work of a process until it is killed.
 
 use std::path::Path;
 use std::sync::{Arc, RwLock};

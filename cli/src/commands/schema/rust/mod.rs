@@ -15,8 +15,8 @@ use permazen::schema::{
 use names::{FieldName, FieldNames, TypeNames, VariantNames, can_be_said, literal};
 use types::RustType;
 
-/// Structs with which a program has this schema, or what about it they cannot say. They have the
-/// storage IDs that the schema asks for.
+/// Structs with which a program has this schema, or the parts of it that structs cannot state. They
+/// have the storage IDs that the schema asks for.
 pub(crate) fn structs(schema: &SchemaModel) -> Result<String, Vec<String>> {
     let mut source = Source::default();
     for object_type in schema.object_types() {
@@ -55,7 +55,7 @@ struct Source<'s> {
     enums: Vec<(&'s [String], String, String)>,
     /// Kinds: the types they allow, their name, their source.
     kinds: Vec<(&'s [String], String, String)>,
-    /// What cannot be said.
+    /// The parts of the schema that structs cannot state.
     cannot: Vec<String>,
 }
 
@@ -243,7 +243,7 @@ impl<'s> Source<'s> {
         }
     }
 
-    /// What a reference refers to: a struct, `Any`, or a kind.
+    /// The target of a reference: a struct, `Any`, or a kind.
     fn target(&mut self, path: FieldPath<'s>, reference: &'s Reference) -> String {
         let Some(allowed) = reference.object_types() else { return "Any".to_owned() };
         let idents: Vec<_> =

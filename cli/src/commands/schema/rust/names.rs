@@ -95,7 +95,7 @@ pub(super) fn can_be_said(name: &str) -> bool {
         && chars.all(|c| c.is_alphanumeric() || c == '_' || c == '$')
 }
 
-/// A string literal. What cannot be seen is escaped.
+/// A string literal. Invisible characters are escaped.
 pub(super) fn literal(text: &str) -> String {
     let mut literal = String::from("\"");
     for c in text.chars() {
@@ -132,7 +132,7 @@ pub(super) fn words(name: &str) -> Vec<String> {
     words
 }
 
-/// The words of a name, with only what every Rust name can have.
+/// The words of a name, with only characters that every Rust name can have.
 fn plain_words(name: &str) -> Vec<String> {
     let plain: String =
         name.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).collect();
@@ -158,7 +158,7 @@ fn capitalized(word: &str) -> String {
     chars.next().map(|first| first.to_uppercase().chain(chars).collect()).unwrap_or_default()
 }
 
-/// What the derive calls a field with this Rust name, and an enum constant.
+/// The name that the derive gives a field with this Rust name, and an enum constant.
 pub(super) fn camel_case(ident: &str) -> String {
     let words = words(ident);
     let mut rest = words.iter();
@@ -166,7 +166,7 @@ pub(super) fn camel_case(ident: &str) -> String {
         + &rest.map(|word| capitalized(word)).collect::<String>()
 }
 
-/// What the derive calls an enum constant with this Rust name.
+/// The name that the derive gives an enum constant with this Rust name.
 pub(super) fn screaming_snake_case(ident: &str) -> String {
     words(ident).join("_").to_uppercase()
 }
@@ -229,9 +229,9 @@ impl VariantNames {
 pub(super) struct FieldName {
     /// As it is written: perhaps with `r#`.
     pub(super) ident: String,
-    /// What the attribute `rename` says, if it is needed.
+    /// The value of the attribute `rename`, if it is needed.
     pub(super) rename: Option<String>,
-    /// What the attribute `accessor` says, if it is needed.
+    /// The value of the attribute `accessor`, if it is needed.
     pub(super) accessor: Option<String>,
 }
 
