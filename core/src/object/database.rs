@@ -342,6 +342,7 @@ impl Database {
         config: &TransactionConfig,
     ) -> Result<Transaction> {
         let unknown = self.shared.state.answer_to_unknown();
+        // It has another store, so it must not share what is remembered of the schemas in this one.
         let shared = Arc::new(Shared::new(Arc::clone(self.encodings()), unknown));
         let opened = open_schema(&mut kv, &shared.state, &config.schema)?;
         Ok(Transaction::new(Store::detached(kv), shared, opened.bundle, opened.schema))

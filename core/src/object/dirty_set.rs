@@ -152,6 +152,7 @@ pub(crate) struct DirtySet {
 impl DirtySet {
     /// From now on, notes these changes.
     pub(crate) fn watch(&self, watched: &Arc<WatchedFields>) {
+        // If nothing is watched, a change need not look anything up.
         let watched = (!watched.0.is_empty()).then(|| Arc::clone(watched));
         self.watched.replace(watched);
     }

@@ -93,6 +93,7 @@ impl HookCalls {
         let len = cause.as_ref().map_or(0, |cause| cause.len).saturating_add(1);
         let call = Arc::new(Call { hook: Arc::clone(hook), object, cause, len });
         let nested = self.nested.get();
+        // The program has started this chain, so the count begins anew.
         if nested == 0 && len == 1 {
             self.following.set(0);
         }

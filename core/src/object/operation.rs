@@ -91,6 +91,7 @@ impl Transaction {
             }
         }
         let succeeded = succeeded && checks.is_ok();
+        // The undo comes first: after it, the schemas are read from the restored pairs.
         whole.end(succeeded);
         if !succeeded {
             self.notifier.forget_since(&mark);

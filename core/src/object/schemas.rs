@@ -173,12 +173,14 @@ impl Transaction {
         let new = self.operation(|| {
             let Some(new) = self.store.read(|kv| Ok(change(kv, &old)?))? else { return Ok(None) };
             let watched = self.watched_with(&new)?;
+            // Such a commit may lead to the same version as another one; see `unnumbered`.
             if self.schemas.begun.borrow().is_none() {
                 changes_unnumbered();
             }
             self.write_tables(old.tables(), new.tables())?;
             Ok::<_, Error>(Some((new, watched)))
         })?;
+        // The operation has succeeded, so the memory follows the store from here on.
         let Some((new, watched)) = new else { return Ok(false) };
         self.schemas.changed.set(true);
         self.set_bundle(Arc::new(new));
@@ -227,11 +229,14 @@ impl Transaction {
     /// Returns to the schemas that are recorded, because changes of them may have been undone. If
     /// they cannot be read, the transaction cannot be used any more.
     pub(super) fn restore_schemas(&self) {
+        // Without a change of schemas there is nothing to read again, however often operations
+        // fail.
         if !self.schemas.changed.get() {
             return;
         }
         let known = self.bundle();
         let read = self.store.read(|kv| {
+            // The undo may have been of something else. Then the decoded schemas stay.
             if matches!(known.tables().compare(kv)?, Stored::These) {
                 return Ok(None);
             }

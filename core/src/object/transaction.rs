@@ -175,6 +175,7 @@ impl Transaction {
     /// [`Error::Ended`].
     pub fn set_read_only(&self) -> Result<()> {
         self.check_open()?;
+        // A detached transaction has no store transaction that could keep this mode.
         if self.detached {
             self.detached_read_only.set(true);
             return Ok(());
@@ -234,6 +235,7 @@ impl Transaction {
     /// changes break rules is returned, still open.
     pub(crate) fn commit_or_return(self) -> Result<(), NotCommitted> {
         match self.commit_in_place() {
+            // A callback can return this error too, and then the transaction has ended.
             Err(error @ Error::RulesBroken(_)) if self.is_open() => {
                 Err(NotCommitted { error, transaction: Some(Box::new(self)) })
             }
@@ -265,6 +267,7 @@ impl Transaction {
             if refused.is_some() || read_only || self.rollback_only.get() {
                 break;
             }
+            // In this state a check can add callbacks, and a refused transaction stays open.
             self.state.set(State::Open);
             match self.check_rules() {
                 Err(error @ Error::RulesBroken(_)) => return Err(error),
@@ -425,6 +428,7 @@ const POOLED_BYTES: usize = 64 * 1024;
 impl Drop for Buffer<'_> {
     fn drop(&mut self) {
         let mut pool = self.pool.borrow_mut();
+        // A buffer that has held a very long key would keep its memory until the transaction ends.
         if pool.len() < POOLED && self.bytes.capacity() <= POOLED_BYTES {
             self.bytes.clear();
             pool.push(std::mem::take(&mut self.bytes));

@@ -289,6 +289,7 @@ fn add_items(schema: &Schema, items: &mut Vec<Arc<BundleItem>>) {
                 at
             });
             if let Some(item) = items.get_mut(at) {
+                // Other bundles share the item, so it is copied before it changes.
                 let occurrences = &mut Arc::make_mut(item).occurrences;
                 let is_before = |other: &Occurrence| other.object_type.schema <= schema.index;
                 let at = occurrences.partition_point(is_before);
@@ -433,6 +434,8 @@ impl<'b> Resolver<'b> {
                 ResolvedKind::List { element }
             }
             FieldKind::Map { key, value } => {
+                // Both take their IDs before an error of one counts: the next field's IDs follow
+                // them.
                 let key = sub_field(self, ids, SubFieldRole::MapKey, super::model::KEY, key);
                 let role = SubFieldRole::MapValue;
                 let value = sub_field(self, ids, role, super::model::VALUE, value);

@@ -385,6 +385,7 @@ pub(crate) fn open_schema_at(
     }
     // There are two errors: for a schema that was removed, and for one that was never recorded.
     let was_recorded = recorded.find(config.id).is_some()
+        // Tables that were written may never have been committed. They prove nothing.
         || before.is_some_and(|before| previous_stored && before.find(config.id).is_some());
     let original = Arc::clone(recorded.tables());
     let recorded = record(recorded, &unused, config).map_err(|error| match error {
@@ -400,6 +401,7 @@ pub(crate) fn open_schema_at(
         Some(schema) => Arc::clone(schema),
         None => return Err(SchemaError::UnknownSchema(config.id.to_string())),
     };
+    // Such a commit may lead to the same version as another one; see `unnumbered`.
     if tables != original && as_of == AsOf::Unknown {
         changes_unnumbered();
     }
@@ -502,6 +504,7 @@ fn check_format(kv: &mut dyn KvWrite, config: &SchemaConfig) -> Result<bool> {
         _ => None,
     };
     if let Some(version) = version {
+        // A load writes this first, so only a part of its objects may be here.
         if version.starts_with(LOADING) {
             return Err(SchemaError::LoadUnfinished);
         }
@@ -523,6 +526,7 @@ fn check_format(kv: &mut dyn KvWrite, config: &SchemaConfig) -> Result<bool> {
             return Err(SchemaError::NotPermazen { key });
         }
     }
+    // This comes before the format version is put, which would make this store a database.
     if !config.model.is_empty() && !config.allow_new {
         return Err(SchemaError::NotAllowed { schema_id: config.id });
     }

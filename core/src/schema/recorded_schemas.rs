@@ -81,6 +81,7 @@ impl RecordedSchemas {
             }
             added_ids.extend(new.map(|new| (id, new)));
         }
+        // All old entries are gone by now: an item may have another storage ID than before.
         for (id, value) in &added_ids {
             add_storage_id(*id, value, &mut storage_ids)?;
         }
@@ -315,6 +316,8 @@ impl Adding<'_> {
                     wanted
                 }
                 (None, None) => match self.asked_for.by_item.get(&schema_id) {
+                    // A later model asks for it. If another item has it already, that model is
+                    // refused then.
                     Some(&id) if !self.tables.storage_ids.contains_key(&id) => id,
                     _ => self.free_storage_id().ok_or_else(table_full)?,
                 },

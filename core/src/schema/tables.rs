@@ -168,6 +168,7 @@ impl SchemaTables {
                     storage_ids.next().is_some_and(|(i, v)| i == id && **v == *value)
                 }
             };
+            // A key in a longer form counts as a difference, so that `over_long` is known.
             match (is_same && (self.over_long || !over_long), &entry) {
                 (true, Entry::Schema(_)) => same.0 += 1,
                 (true, Entry::StorageId(_)) => same.1 += 1,

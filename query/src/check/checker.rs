@@ -33,6 +33,7 @@ impl Checker<'_> {
                     let names = self.parameters.names();
                     return Err(Mistake::new(literal.span, what).near(name, names));
                 };
+                // A value is not looked at again, so its parameter would never get a value.
                 if has_parameter(value) {
                     let what = format!("the value of `${}` has a parameter itself", escaped(name));
                     return Err(Mistake::new(literal.span, what));

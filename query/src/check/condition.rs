@@ -324,6 +324,7 @@ impl Checker<'_> {
             let matchers = self.compared(path, Comparison::Equal, literal)?;
             for (values, matcher) in values.iter_mut().zip(matchers) {
                 let matcher = match matcher {
+                    // The whole list is put into all scales below.
                     Some(Matcher::Decimal(matcher)) => Some(*matcher),
                     matcher => matcher,
                 };

@@ -39,6 +39,7 @@ impl Checker<'_> {
                 Content::List(values.collect::<Result<_>>()?)
             }
             (ResolvedKind::List { .. }, _) => return wrong("a list, such as [1, 2]"),
+            // `{}` is parsed as an empty set.
             (ResolvedKind::Map { .. }, LiteralKind::Set(values)) if values.is_empty() => {
                 Content::Map(Vec::new())
             }

@@ -52,6 +52,7 @@ pub(super) fn around(
         Bound::Included(number) if number.first() == Some(&POSITIVE) => {
             past(number, 2).map_or(Bound::Unbounded, Bound::Excluded)
         }
+        // All forms of 0 come before the positive numbers.
         Bound::Included(number) if number.first() == Some(&ZERO) => Bound::Excluded(vec![POSITIVE]),
         upper => upper.clone(),
     };

@@ -28,6 +28,7 @@ pub(super) fn assign(
 /// `elements` are in order, each once.
 fn set(view: &SetView<'_>, elements: &[Vec<u8>]) -> Result<()> {
     for old in view.encoded().to_vec()? {
+        // What stays is left alone, so that listeners are told only of what differs.
         if elements.binary_search(&old).is_err() {
             view.encoded().remove(&old)?;
         }
@@ -47,6 +48,7 @@ fn list(view: &ListView<'_>, elements: &[Vec<u8>]) -> Result<()> {
     };
     let first = same(&mut old.iter().zip(elements));
     let shortest = old.len().min(elements.len());
+    // An element must not count at both ends, as it would with [1] and [1, 1].
     let last = same(&mut old.iter().rev().zip(elements.iter().rev())).min(shortest - first);
     let position = |at: usize| {
         let (id, len) = (view.id(), elements.len());

@@ -102,6 +102,7 @@ pub(super) fn delete_all(
     let result = tx.delete_together(&ids, &mut |step| {
         deleted.add(step);
         stopped = limits.is_stopped();
+        // Only an error ends a deletion. `stopped` tells it from the errors of the deletion itself.
         if stopped { Err(object::Error::listener("stopped")) } else { Ok(()) }
     });
     match result {

@@ -46,6 +46,7 @@ pub(super) fn migrate(
     for &id in found {
         go_on(limits)?;
         if to.lossy {
+            // `migrate_losing` does not say whether the object was there already.
             let is_there = tx.object_type(id)?.schema == schema.index;
             edited.moved += u64::from(!is_there);
             let losses = tx.migrate_losing(id, schema.id)?;

@@ -20,6 +20,7 @@ pub(super) fn changed(
     macro_rules! float {
         ($kind:ident, $a:ident, $b:ident) => {{
             let sum = if adds { $a + $b } else { $a - $b };
+            // Infinity and NaN are values, but finite numbers must not become infinite.
             let is_in_range = sum.is_finite() || !$a.is_finite() || !$b.is_finite();
             is_in_range.then_some(Value::$kind(sum))
         }};

@@ -76,6 +76,7 @@ pub fn preview(
         return Ok(None);
     }
     let stopped = || Ok(Some(Preview { stopped: true, ..Preview::default() }));
+    // A preview changes nothing, so what others change meanwhile is no conflict.
     let found = tx.untracked(|tx| matches(tx, checked, limits))?;
     if limits.is_stopped() {
         return stopped();

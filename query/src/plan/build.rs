@@ -97,6 +97,8 @@ impl Chooser<'_> {
                     using: using.clone(),
                 };
                 let mut plan = self.query(&query)?;
+                // Alone, the query could come in the order of an index. Sets are read together by
+                // ID.
                 plan.order = Ordering::ById;
                 SetPlan::Query(Box::new(plan))
             }

@@ -124,6 +124,7 @@ fn part(
     let values: Vec<_> = index.fields.iter().map(encoding).collect();
     let fields = index.fields.iter().map(|field| field.storage_id).collect();
     let shape = EntryShape::new(index.storage_id, index.kind, fields, values);
+    // Where a value ends is not known for an encoding that is not registered.
     if !shape.is_divisible() {
         return None;
     }
@@ -173,6 +174,7 @@ fn columns(wanted: &Wanted<'_>, index: &IndexEntry, version: Version) -> Columns
             .collect();
         let equal = tests.iter().find(|told| match told.matcher {
             Matcher::Equal(_) => true,
+            // A second list would need a range for each combination, which can be very many.
             Matcher::OneOf(_) => !has_list,
             Matcher::NotEqual(_) | Matcher::Within(..) | Matcher::Decimal(_) => false,
         });

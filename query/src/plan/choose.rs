@@ -71,6 +71,7 @@ impl Chooser<'_> {
             return Ok(plan);
         }
         let scan = matches!(query.using, CheckedUsing::Scan);
+        // A statement that names an index or `scan` gets that, even if it gives IDs too.
         if matches!(query.using, CheckedUsing::Any)
             && let Some((ids, met)) = ids_of(&conditions, object_type)
         {
@@ -86,6 +87,7 @@ impl Chooser<'_> {
             }
         }
         if let Some(best) = best(candidates, &mut plan.notes, query) {
+            // Objects that the index lacks come after its entries, so its order would not hold.
             if best.candidate.order.is_some() && best.completed.is_empty() {
                 plan.order = ordering(&best.candidate, query.order);
             }
@@ -154,6 +156,7 @@ impl Chooser<'_> {
         indexes: &'i [IndexEntry],
         object_type: StorageId,
     ) -> Result<Cow<'i, [IndexEntry]>> {
+        // A single index is used in any case, so the seeks are saved.
         if indexes.len() < 2 {
             return Ok(indexes.into());
         }
@@ -349,6 +352,7 @@ fn ordering(candidate: &Candidate, order: &[CheckedOrder]) -> Ordering {
 pub(super) fn sorted(order: &[CheckedOrder]) -> Ordering {
     match order {
         [] => Ordering::ById,
+        // All IDs differ, so what comes after them in the order does not matter.
         [first, ..] if is_id(first) && !first.descending => Ordering::ById,
         order => Ordering::Sorted(order.to_vec()),
     }
@@ -425,6 +429,7 @@ pub(super) fn type_scan(entry: &TypeEntry, conditions: &[&CheckedCondition]) -> 
             max = max.min(upper);
         }
     }
+    // Bounds that exclude each other must not give an inverted range, which stores refuse.
     max = max.max(min.clone());
     let is_part = (&min, &max) != (&whole.0, &whole.1);
     TypeScan {

@@ -36,6 +36,7 @@ fn known_test(test: &Test, version: Version) -> Option<bool> {
         let matcher = test.matchers.get(access.kind).and_then(Option::as_ref);
         return (is_last && matcher.is_none()).then_some(false);
     }
+    // The collection is empty, or its default is not known. Neither matches.
     let Some(default) = default_of(access) else { return Some(false) };
     if test.path.hops.len() > 1 || test.path.special.is_some() {
         // The default of a reference is null, which leads nowhere.

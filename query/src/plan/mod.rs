@@ -141,6 +141,7 @@ pub(crate) fn check_using(checked: &Checked) -> Result<(), Mistake> {
     let chooser = Chooser { catalog: &checked.catalog, occupied: &|_, _| Ok(false) };
     match chooser.query(query) {
         Err(QueryError::Mistake(mistake)) => Err(mistake),
+        // Whether the schemas have changed is seen when the statement runs.
         _ => Ok(()),
     }
 }
@@ -148,6 +149,7 @@ pub(crate) fn check_using(checked: &Checked) -> Result<(), Mistake> {
 /// Refuses a statement that was checked with other schemas.
 pub(crate) fn check_schemas(tx: &Transaction, checked: &Checked) -> Result<(), QueryError> {
     let (now, then) = (tx.bundle(), checked.catalog.schemas());
+    // Another transaction may have decoded the same schemas.
     if std::sync::Arc::ptr_eq(&now, then) || now.tables() == then.tables() {
         return Ok(());
     }

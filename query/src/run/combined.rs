@@ -94,6 +94,7 @@ impl<'s> Combined<'s> {
 
     /// Whether no ID can come any more that is in the whole set.
     fn is_at_end(&self) -> bool {
+        // With a union on the right, IDs can still come that the ended set does not have.
         let only_intersects = self.intersects.len() + 1 == self.sets.len();
         self.adding == 0 || self.intersect_ended && only_intersects
     }
@@ -125,6 +126,7 @@ impl Iterator for Combined<'_> {
 
     fn next(&mut self) -> Option<Result<ObjId>> {
         let next = self.try_next();
+        // After an error there are no more IDs.
         if next.is_err() {
             self.adding = 0;
         }

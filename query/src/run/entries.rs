@@ -103,6 +103,7 @@ pub(crate) fn each_entry(
     let keys = KeySpan::new(&span.min, span.max.as_deref());
     visit(reader, keys, direction, &mut |key, _| match cutter.cut(key) {
         Some(found) if found.id.as_bytes().starts_with(&of_type) => entry(found),
+        // Objects of several types can have entries in one index.
         Some(_) => Ok(Flow::More),
         None => {
             reader.note_damage();
@@ -154,6 +155,7 @@ pub(crate) fn each_entry_from_end(
         if !too_many {
             return give(&mut cutter, &mut group, entry);
         }
+        // The range that is wanted can begin or end within the group.
         let whole = Span {
             min: values.clone().max(rest.min.clone()),
             max: match (prefix_end(&values), rest.max.take()) {
@@ -164,6 +166,7 @@ pub(crate) fn each_entry_from_end(
         if each_entry(reader, shape, &whole, Direction::Forward, object_type, entry)?.is_break() {
             return Ok(Flow::Enough);
         }
+        // Nothing of the range comes before this group.
         if values <= rest.min {
             return Ok(Flow::More);
         }

@@ -31,6 +31,7 @@ impl<'l> IdSorter<'l> {
     }
 
     pub(crate) fn push(&mut self, id: ObjId) -> Result<()> {
+        // The entries of one object often follow each other.
         if self.ids.last() == Some(&id) {
             return Ok(());
         }
@@ -112,6 +113,7 @@ impl Iterator for SortedIds {
                     Err(fail) => return Some(Err(fail)),
                 }
                 let Ok(id) = ObjId::from_slice(record) else { continue };
+                // An ID can be in several runs.
                 if *last != Some(id) {
                     *last = Some(id);
                     return Some(Ok(id));

@@ -129,6 +129,7 @@ impl<'r> Query<'r> {
         each: &mut Each<'_>,
     ) -> Result<Flow> {
         let mut left = plan.limit.unwrap_or(u64::MAX);
+        // `limited` counts down before it looks, so a limit of 0 must not get there.
         if left == 0 {
             return Ok(Flow::More);
         }
@@ -136,6 +137,7 @@ impl<'r> Query<'r> {
         let mut limited = |subject: &Subject<'_>| {
             left -= 1;
             ended = each(subject)?;
+            // The limit ends the reading. Only what `each` says is returned.
             Ok(if left == 0 { Flow::Enough } else { ended })
         };
         match &plan.order {
@@ -159,6 +161,7 @@ impl<'r> Query<'r> {
         let mut at_first = Needs { paths: keys.iter().map(|key| &key.path).collect(), whole: None };
         // A scan reads all pairs. The needed parts of a small object are kept, so that they are not
         // read again.
+        // A limit leaves few objects, so the needed parts of them are read again.
         let keeps = matches!(plan.source, Source::Type(_)) && plan.limit.is_none();
         if keeps {
             at_first.paths.extend(&needs.paths);
@@ -175,6 +178,7 @@ impl<'r> Query<'r> {
         })?;
         let mut sorted = sorter.finish()?;
         let mut loader = Loader::new(self, None, needs, &[]);
+        // Such objects were noted as damaged when they were read first.
         let mut of_damaged = Loader::new(self, None, needs, &[]).without_notes();
         let mut pairs = Pairs::default();
         while sorted.next(&mut record)? {
@@ -255,6 +259,7 @@ impl<'r> Query<'r> {
                 sorter.push(entry.id)?;
                 Ok(Flow::More)
             })?;
+            // These objects are read again below, where damage is noted.
             let loader = self.completing(scan, &Needs::nothing()).without_notes();
             self.completed(scan, loader, &mut |subject| {
                 sorter.push(subject.id)?;
@@ -279,6 +284,7 @@ impl<'r> Query<'r> {
                 let mut loader = Loader::new(self, filter, needs, &[]);
                 for id in ids {
                     let subject = Subject::of(*id);
+                    // In one go, `give` finds out itself whether there is such an object.
                     if !loader.reads.in_one_go() && subject.version(self.reader)? == Lookup::Missing
                     {
                         continue;
@@ -393,6 +399,7 @@ impl<'r> Query<'r> {
         for (column, value) in values.iter_mut().enumerate().take(covered.len()) {
             *value = entry.value(column);
         }
+        // An index with more columns than there is room for covers nothing, so its fields are read.
         let values = values.get(..covered.len()).unwrap_or_default();
         let covered = if values.is_empty() { &[] } else { covered };
         loader.give(self.reader, &Subject::with_columns(entry.id, covered, values), each)

@@ -224,6 +224,7 @@ impl<'a> Subject<'a> {
             return Ok(read(reader.kv.get(&key)?.as_deref()));
         }
         let key = layout::content_key(self.id, field.storage_id, rest);
+        // The statement gives the rest of the key, and stores refuse keys that are too long.
         if key.len() > reader.kv.max_key_len() {
             return Ok(read(None));
         }

@@ -34,6 +34,7 @@ pub(crate) fn walk(
     subject: &Subject<'_>,
     leaf: &mut Leaf<'_>,
 ) -> Result<Flow> {
+    // Where each step has one value at most, only one way leads to an object.
     let mut met = path.many.then(|| Met::new(Ends::EachTime));
     walk_with(reader, path, subject, met.as_mut(), leaf)
 }
@@ -96,6 +97,7 @@ fn walk_from(
 ) -> Result<Flow> {
     let always = path.always.as_ref().filter(|_| at == 0);
     let access = match (always, path.hops.get(at)) {
+        // The version makes no difference, so no get is spent on it.
         (Some(access), _) if subject.known_version().is_none() => access,
         (_, Some(hop)) => match subject.version(reader)? {
             Lookup::Of(version) => match hop.get(version) {
@@ -168,6 +170,7 @@ pub(crate) fn field_values(
                 },
             })?
         }
+        // A collection that the version lacks is empty.
         _ if !access.stored => Ok(Flow::More),
         Read::Elements => {
             let is_set = matches!(field.kind, ResolvedKind::Set { .. });

@@ -68,6 +68,8 @@ fn next_object(marked: bool, reader: &mut Reader<'_>) -> Result<bool> {
         other if marked => invalid(format!(
             "0x{other:02x} where 0x00 or 0x01 must stand before an array's element"
         )),
+        // Without markers, an element begins here. It never begins with the byte that ends the
+        // array.
         _ => Ok(true),
     }
 }

@@ -289,6 +289,7 @@ fn parse_exponent(text: &str) -> Option<i32> {
     }
     let number = digits.chars().try_fold(0i64, |number, digit| {
         let digit = java_digit(digit, 10)?;
+        // Too large an exponent stays too large, and does not overflow.
         Some((number * 10 + i64::from(digit)).min(1 << 40))
     })?;
     i32::try_from(if negative { -number } else { number }).ok()

@@ -203,6 +203,7 @@ pub fn write_units(units: impl IntoIterator<Item = u16>, out: &mut Vec<u8>) {
 
 fn write_unit(unit: u16, out: &mut Vec<u8>) {
     match unit {
+        // 0 ends a string, so a unit 0 needs an escape. The escape is 1, which then needs one too.
         0 => out.extend_from_slice(&[1, 0]),
         1 => out.extend_from_slice(&[1, 1]),
         _ => uint::write(u32::from(unit), out),

@@ -187,6 +187,7 @@ impl Handle<'_> {
     pub(in crate::model) fn store_content(&self, data: &ObjectData) -> Result<()> {
         let core = &self.tx.core;
         match core.store_but_counters(self.id, data, Migrate::No) {
+            // The object is in another schema. It may take the content there, or else it moves.
             Err(object::Error::SchemaMismatch { .. }) if !core.is_current(self.id)? => {}
             stored => return Ok(stored?),
         }

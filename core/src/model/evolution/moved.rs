@@ -70,6 +70,7 @@ fn before(
     let seen = |positions: &[usize]| {
         let seen = after_move(models, binding, tx, (moving.id, moving.old), positions);
         match seen {
+            // A conflict must not pass for a value that cannot be converted.
             Err(error) if !error.is_retryable() => Ok(None),
             seen => seen.map(Some),
         }

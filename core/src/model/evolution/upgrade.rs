@@ -98,6 +98,7 @@ impl<'a> Move<'a> {
                 }
                 *writer = ObjectWriter::new(&self.binding.fields);
             }
+            // The caller gives these, so what the conversion wrote to them does not count.
             for (position, _) in plan.fields().filter(|(position, _)| self.is_given(*position)) {
                 writer.forget(position)?;
             }
@@ -130,6 +131,8 @@ impl<'a> Move<'a> {
                 let taken = values.into_taken();
                 self.taken.extend(taken);
             }
+            // A conflict of the store is no failure of the conversion: the transaction must run
+            // again.
             Err(error) if error.is_retryable() => return converted.map(Ok),
             Err(_) => {}
         }
@@ -317,6 +320,7 @@ impl<'a> Move<'a> {
     /// target than before. For a simple field, or for each part of a collection, notes the first
     /// reference whose target is no longer allowed.
     fn judge_narrowing(&mut self, decl: &FieldDecl, to: &ResolvedField) {
+        // Where losses are accepted, such a reference goes without a refusal.
         if !is_exact(self.evolution, decl) {
             return;
         }

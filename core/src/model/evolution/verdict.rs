@@ -258,6 +258,7 @@ impl Judge<'_> {
             None => self.bundle.type_ids().collect(),
         };
         match before.iter().filter(|id| to.allows(**id)).count() {
+            // This comes before 0, because a field that allowed no type has nothing to lose.
             still if still == before.len() => Exactness::Always,
             0 => Exactness::Never,
             _ => Exactness::Sometimes,

@@ -56,6 +56,7 @@ impl Callback for AfterCommit {
 
     fn before_completion(&self, tx: &Transaction) -> object::Result<()> {
         let mut happened = self.happened.lock().unwrap_or_else(PoisonError::into_inner);
+        // After the end there is no transaction to ask, so this is taken before it.
         *happened = tx.take_happened();
         if self.read_only.load(Ordering::Relaxed) {
             happened.clear();

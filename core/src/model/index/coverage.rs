@@ -32,6 +32,7 @@ impl Bindings {
         if let Some(known) = all.get(&key) {
             return Arc::clone(known);
         }
+        // Other threads need not wait while this is found out.
         drop(all);
         let others: Arc<[Other]> = find().into();
         let mut all = binding.others.write().unwrap_or_else(PoisonError::into_inner);
@@ -300,6 +301,7 @@ impl Part<'_> {
             let mut bytes = Vec::new();
             EnumEncoding::write_ordinal(Some(ordinal), &mut bytes);
             match conversion.exact(&bytes) {
+                // The merged entries have the old bytes, so each constant must keep its number.
                 Ok(converted) if converted == bytes => {}
                 Err(_) if after.by_ordinal(ordinal).is_none() => may_be_unknown = true,
                 _ => return None,

@@ -49,6 +49,7 @@ impl KnownViews {
         let Some((_, selection, keys)) = views.iter().find(|(view, ..)| *view == of) else {
             return Ok(None);
         };
+        // Nothing is read here, so an ended transaction would not be noticed otherwise.
         core.check_open()?;
         let view = IndexView { source: core, selection: Arc::clone(selection) };
         Ok(Some((view, keys.clone())))

@@ -33,6 +33,7 @@ pub(super) fn remember(
     view: &IndexView<'_>,
     keys: Option<&Arc<dyn Encoding>>,
 ) -> Result<()> {
+    // `how` is no part of what is remembered, so only the usual one is.
     if how != OpenAs::default() {
         return Ok(());
     }

@@ -57,6 +57,7 @@ pub(in crate::model) fn check(tx: &Tx) -> Result<()> {
     };
     let all_right = failed.is_empty();
     let mut violations = Vec::new();
+    // Also after an error, the objects stay noted for the next check.
     for (id, (touched, found)) in failed {
         tx.core.dirty_set.add(id, touched);
         violations.extend(found);
@@ -122,6 +123,7 @@ impl<'t> Check<'t> {
                     failed.insert(id, (touched, found));
                 }
                 Err(error) => {
+                    // The error ends the check, so what was not looked at stays noted.
                     notes.put_back(queue);
                     notes.add(id, touched);
                     return Err(error);
@@ -135,6 +137,7 @@ impl<'t> Check<'t> {
     /// model may have moved or deleted the objects that it lacked.
     fn is_completed(&self) -> Result<bool> {
         let changes = self.tx.core.changes();
+        // Without a write since then, the index is as partial as before.
         for (rule, _) in self.partial.values().filter(|(_, seen)| *seen != changes) {
             match self.tx.unique_view(rule) {
                 Err(Error::PartialIndex { .. }) => {}
@@ -185,6 +188,7 @@ impl<'t> Check<'t> {
                 continue;
             }
             found.extend(self.judged(id, checker)?);
+            // The hook has deleted the object, so what was found is void.
             if !tx.core.exists(id)? {
                 return Ok(Vec::new());
             }
@@ -195,6 +199,7 @@ impl<'t> Check<'t> {
     /// Lets a hook check an object.
     fn judged(&mut self, id: ObjId, checker: &Checker) -> Result<Option<Violation>> {
         let core = &self.tx.core;
+        // What the hook changes is noted apart, so that it can be forgotten if that is undone.
         let noted = core.dirty_set.take();
         match checker.check(self.tx, id) {
             Ok((Judgement::Right, changed)) => {
@@ -259,6 +264,7 @@ impl<'t> Check<'t> {
         fields: &BTreeSet<StorageId>,
     ) -> Result<Vec<Violation>> {
         let collections = &binding.rules.required_in;
+        // The object is loaded only if one of its collections may have got a null.
         if !collections.iter().any(|(_, nulls)| fields.contains(&nulls.field)) {
             return Ok(Vec::new());
         }
@@ -397,6 +403,7 @@ pub(super) fn keeps_from_checking(error: &Error) -> bool {
 
 /// The first objects but `id`.
 fn first_others(ids: impl Iterator<Item = object::Result<ObjId>>, id: ObjId) -> Result<Vec<ObjId>> {
+    // An error counts as another object, so that `collect` returns it.
     let is_other = |other: &object::Result<ObjId>| other.as_ref().ok() != Some(&id);
     Ok(ids.filter(is_other).take(OTHERS).collect::<object::Result<_>>()?)
 }

@@ -36,6 +36,7 @@ pub(in crate::model) fn check_content(
         let mut reader =
             ObjectReader::new(&binding.fields, id, binding.fields.object_type.schema_of, data);
         match validate(&mut reader, &mut validating) {
+            // The null was found already.
             Err(error) if is_null && is_about_null(&error) => {}
             Err(error) => return Err(error),
             Ok(()) => found.extend(validating.violations(binding, id)?),

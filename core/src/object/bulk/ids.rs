@@ -53,6 +53,7 @@ impl Ids {
         let (_, last) = self.last.get_mut(at)?;
         let left = (1 << bits) - 1 - *last;
         let longest = (left >> left_by_steps(bits)).max(1);
+        // Another step would change the bytes of the type.
         if left == 0 {
             return None;
         }

@@ -129,6 +129,8 @@ impl Loader {
         write_pair(bytes, &[], &[], &layout::object_info(object_type.schema), false);
         let mut pairs = 2;
         for (field, rest, value) in data.all_pairs() {
+            // A counter has a form of its own in each store, so the value is marked and encoded
+            // later.
             let is_counter = value.len() == 8
                 && object_type.field_by_storage_id(field).is_some_and(|field| field.is_counter());
             let (field, len) = uint::to_array(field.get());
@@ -183,6 +185,7 @@ impl Loader {
         data.each_reference(|field, bytes| {
             check_reference_type(id, field, bytes)?;
             let may_dangle = field.reference().is_none_or(|reference| reference.allow_deleted);
+            // An object may refer to itself, so it need not be looked for.
             if !may_dangle
                 && let Ok(Some(target)) = target_of(bytes)
                 && target != id
@@ -226,6 +229,7 @@ impl Loader {
         progress.sorted = progress.pairs;
         let Loader { schema, lanes, memory, .. } = self;
         let loaded = Loaded { schema, lanes, sorted, memory, progress };
+        // Drawn IDs ascend, so they need no check.
         if has_given_ids {
             loaded.check_ids()?;
         }

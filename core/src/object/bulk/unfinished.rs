@@ -97,6 +97,7 @@ impl UnfinishedLoad {
     }
 
     fn take_back(&mut self) -> permazen_kv::Result<()> {
+        // Also if this fails, it must not begin again when the load is dropped.
         self.is_over = true;
         self.retry.run(
             Ok,

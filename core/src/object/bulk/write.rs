@@ -102,10 +102,13 @@ impl Loaded {
                     while kept.iter().map(|chunk| chunk.bytes.len()).sum::<usize>() <= slice
                         && let Some(chunk) = chunks.next()
                     {
+                        // The chunk is kept before its error counts, so that the next attempt has
+                        // it.
                         let put = chunk.put(&mut *tx);
                         kept.push(chunk);
                         put?;
                     }
+                    // Even if it is not known whether the commit took place, pairs may be there.
                     load.will_have_pairs();
                     Ok(tx.commit()?)
                 })?;

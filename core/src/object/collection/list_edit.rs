@@ -54,6 +54,7 @@ impl ListView<'_> {
         if checked {
             self.content.check_type(part, element)?;
         }
+        // The documentation promises this order of errors: the position before a missing object.
         let old = self.encoded().get(at, |element| element.map(<[u8]>::to_vec))?;
         let Some(old) = old else { return Err(self.out_of_range(at)) };
         if checked {
@@ -149,6 +150,7 @@ impl ListView<'_> {
         if at > size || too_long {
             return Err(self.outside(at, size));
         }
+        // An empty insertion at a wrong position is still refused, so this comes after that check.
         if elements.is_empty() {
             return Ok(());
         }

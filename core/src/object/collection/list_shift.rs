@@ -81,6 +81,8 @@ pub(in crate::object) fn insert(
         for position in (from..to).rev() {
             let value = chunk.get(position).ok_or_else(|| hole(list, position))?;
             let target = position.checked_add(by).ok_or_else(outside)?;
+            // The old value of the target is in this chunk or the one above, so it is not read
+            // again.
             let old = chunk.get(target).or_else(|| above.get(target));
             content.unindex(part, value, &list_position(position))?;
             content.put(&list.element_key(target), value, old)?;

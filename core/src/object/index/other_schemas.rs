@@ -99,6 +99,7 @@ impl IndexOverlay {
     /// Adds the entries of an object with this content.
     pub(crate) fn add(&mut self, data: &ObjectData, id: ObjId) -> Result<()> {
         data.each_entry(id, |key| {
+            // The object has entries in all of its indexes, and this overlay is of one.
             if key.starts_with(self.shape.prefix()) {
                 self.added.insert(key.to_vec());
             }
@@ -144,6 +145,7 @@ impl IndexOverlay {
     /// Whether an entry of the index is left out. Cost: one get for each schema that may be the
     /// object's.
     fn hides(&self, kv: &dyn KvRead, key: &[u8], ends: &mut Vec<usize>) -> Result<bool> {
+        // Without hidden objects, no entry need be taken apart.
         if self.hidden.is_empty() {
             return Ok(false);
         }
@@ -226,6 +228,7 @@ enum Judged {
 impl MergedIndex {
     fn judge(&self, key: &[u8], ends: &mut Vec<usize>) -> Result<Judged> {
         let Some(id) = id_in(&self.shape, key, ends)? else { return Ok(Judged::LeftOut) };
+        // For objects of other types, the entries of that index mean something else.
         if !self.types.contains(&id.storage_id()) {
             return Ok(Judged::LeftOut);
         }

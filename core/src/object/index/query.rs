@@ -79,6 +79,7 @@ fn map_key_encodings(bundle: &SchemaBundle, value: StorageId) -> Vec<Arc<dyn Enc
     let mut encodings: Vec<Arc<dyn Encoding>> = Vec::new();
     for occurrence in bundle.item(value).iter().flat_map(|item| &item.occurrences) {
         let ResolvedPart::Field(field) = &occurrence.part else { continue };
+        // Maps that do not index their values have no entries, so their keys do not matter.
         if !field.is_indexed() {
             continue;
         }

@@ -122,6 +122,7 @@ impl<'t> IndexScan<'t> {
         loop {
             let Some((key, _)) = scan.next()? else { return Ok(false) };
             // Entries that differ only in columns that are not returned count as one.
+            // `last` is empty until an entry was returned, and every key begins with an empty one.
             if *distinct && !last.is_empty() && key.starts_with(last) {
                 passed += 1;
                 // Usually there are few such entries, and a seek costs as much as many steps. So

@@ -198,9 +198,12 @@ pub(crate) fn in_batches<B: Batches>(
         if run.pass(batches, options)?.is_break() {
             return Ok((run.moved, run.refused, MigrationEnd::Stopped));
         }
+        // A dry run would find the same objects again. Given objects do not become more. If nothing
+        // has moved, what is left cannot be moved.
         if options.is_dry || batches.is_fixed() || run.moved == before {
             return Ok((run.moved, run.refused, MigrationEnd::Done));
         }
+        // Another pass would try the refusals again that were not remembered.
         if run.passed_over.len() > REMEMBERED {
             break;
         }
@@ -268,6 +271,8 @@ impl Run {
             self.moved += done.moved;
             for refused in done.refused {
                 self.refused += 1;
+                // One more than the limit is kept, so that the run knows that some are not
+                // remembered.
                 if self.passed_over.len() <= REMEMBERED {
                     self.passed_over.insert(refused.id);
                 }
@@ -327,6 +332,7 @@ fn attempt<B: Batches>(
     let mut bytes = 0;
     let mut moves = Moves::new(tx);
     for &found in found {
+        // With a limit of 0 bytes, objects would otherwise be passed over without an attempt.
         if done.seen > 0 && bytes >= most_bytes {
             break;
         }

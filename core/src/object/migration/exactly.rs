@@ -35,6 +35,7 @@ impl Transaction {
             Ok(old) => old,
             // Nothing can be read any more, and this is why.
             Err(error) if error.ends_transaction() => return Err(error),
+            // Others may have deleted the object since it was found, which is no error.
             Err(error) => return self.find_info(id)?.map_or(Ok(None), |_| Err(error)),
         };
         if old.object_type().schema != from {

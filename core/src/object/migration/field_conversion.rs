@@ -159,6 +159,7 @@ impl<'d> FieldConversion<'_, 'd> {
                 Err(lost) => return Err(lost),
             }
         }
+        // In another encoding, elements can have another order, and different ones can be equal.
         if into_set {
             converted.sort();
             converted.dedup();

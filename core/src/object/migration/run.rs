@@ -284,6 +284,7 @@ impl ObjectMoves<'_> {
         mut attempt: impl FnMut(Transaction) -> Result<T>,
     ) -> Result<T> {
         let begin = |failed| {
+            // The schema to which objects move may have none yet. It must not be removed as unused.
             let config = TransactionConfig::without_schema().schema_removal(SchemaRemoval::Never);
             let config = config.kv_options(self.options.after_failures(failed).ending_here());
             self.db.begin(&if reading { config.read_only() } else { config })

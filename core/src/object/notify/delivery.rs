@@ -23,6 +23,7 @@ impl Transaction {
     }
 
     fn tell(&self, queued: &Queued) -> Result<()> {
+        // Listeners may change the sets while they are called, so these are held.
         let (hooks, listeners) = (self.notifier.hooks(), self.notifier.listeners());
         let _caused = self.notifier.calls().caused_by(queued.cause.clone());
         // A move to another schema is no change for hooks: it keeps the values of the object.
@@ -106,6 +107,7 @@ impl Transaction {
         let (hooks, listeners) = (self.notifier.hooks(), self.notifier.listeners());
         self.being_deleted.set_calling_hooks(id, true);
         let heard = self.tell_those_of_deletion(hooks.as_deref(), id, of_hook);
+        // A listener, unlike a hook, may delete the object within another deletion.
         self.being_deleted.set_calling_hooks(id, false);
         heard?;
         self.tell_those_of_deletion(listeners.as_deref(), id, of_listener)

@@ -358,6 +358,7 @@ impl ListenerSet {
         let (id, bundle) = (next_id(), Arc::clone(&self.bundle));
         self.insert(id, &registered);
         self.registrations.push(Registration { id, bundle, registered });
+        // The set that was made for other schemas lacks the new listener.
         self.elsewhere = Elsewhere::default();
         id
     }
@@ -471,6 +472,7 @@ impl ListenerSet {
     }
 
     fn is_for(&self, bundle: &Arc<SchemaBundle>) -> bool {
+        // The same schemas may have been decoded twice. Their storage IDs are equal then.
         Arc::ptr_eq(&self.bundle, bundle) || self.bundle.tables() == bundle.tables()
     }
 

@@ -289,6 +289,7 @@ impl Notifier {
             return;
         }
         let mut happened = self.happened.borrow_mut();
+        // An object that changes often in a row is noted once, so that the notes stay few.
         if happened.last() != Some(&(id, what)) {
             happened.push((id, what));
         }
@@ -302,6 +303,7 @@ impl Notifier {
     /// Forgets the events that were queued, held back and noted since `mark`, and the hooks that
     /// were added.
     pub(in crate::object) fn forget_since(&self, mark: &Mark) {
+        // `make_mut` would copy a shared set although nothing was added to it.
         if let Some(hooks) = &mut *self.hooks.borrow_mut()
             && hooks.len() > mark.hooks
         {

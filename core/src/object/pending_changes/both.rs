@@ -30,6 +30,7 @@ impl Both<'_> {
     /// The value of a pair after the writes, if it was `old` before.
     pub(super) fn new_value(&self, key: &[u8], old: Option<&[u8]>) -> Option<Vec<u8>> {
         let writes = self.writes;
+        // Puts come after removals, so the put counts if a key is in both.
         let value = match writes.puts.get(key) {
             Some(put) => put.clone(),
             None if writes.removes.contains(key) => return None,
@@ -62,8 +63,11 @@ impl Both<'_> {
     /// removed range touches the pairs in it.
     pub(super) fn first_touched(&self, span: KeySpan<'_>) -> Result<Option<Vec<u8>>> {
         let written = self.first_written(span);
+        // A removed pair after the first written key is not the first, so that part is not
+        // searched.
         let before = KeySpan::new(span.min, written.map(|key| &key[..]).or(span.max));
         for removed in self.removed(before) {
+            // Many removed ranges can be empty, so this asks before each one.
             if self.is_stopped() {
                 return Ok(None);
             }

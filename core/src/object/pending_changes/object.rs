@@ -58,6 +58,7 @@ pub(super) fn changes_of(of: &Both<'_>, id: ObjId) -> Result<VecDeque<NetChange>
             return Ok(pairs.collect());
         }
     };
+    // The own pair says what the object is. It is content of no field.
     touched.remove(own);
     let mut object = Object { of, id, before, after, fields: BTreeMap::new(), strays: Vec::new() };
     for (key, old) in touched {
@@ -111,6 +112,8 @@ impl Object<'_, '_> {
         let (was, is): (Option<Pair>, Option<Pair>) =
             (side(&self.before, old), side(&self.after, new));
         let is_stray = (old.is_some() && was.is_none()) || (new.is_some() && is.is_none());
+        // A pair can be content on one side only, for example after a move. Then it is told both
+        // ways.
         if is_stray {
             self.strays.push(changed.clone());
         }
@@ -134,6 +137,7 @@ impl Object<'_, '_> {
                 (None, Some(field)) => before = successor(field, &self.before, &self.after),
                 _ => {}
             }
+            // The pairs of the other definition are kept under its own storage ID.
             for field in [&before, &after].into_iter().flatten() {
                 if let Some(other) = self.fields.remove(&field.storage_id) {
                     touched.old.extend(other.old);
@@ -180,9 +184,12 @@ impl Object<'_, '_> {
                 NetContent::Set { removed: elements(old), added: elements(new) }
             }
             ResolvedKind::List { .. } => match before.zip(after) {
+                // Only the touched pairs are at hand here, but a list is told with all of its
+                // elements.
                 Some((before, after)) if before.storage_id == after.storage_id => {
                     self.lists(before)?
                 }
+                // The whole list has come or gone, so all of its pairs were touched.
                 _ => NetContent::List { old: values(old), new: values(new) },
             },
             ResolvedKind::Map { .. } => {

@@ -49,6 +49,7 @@ impl Transaction {
         body: impl FnOnce(NetChanges<'_>) -> Result<R>,
     ) -> Result<Option<R>> {
         self.check_open()?;
+        // The store would answer with an error, but this promises `None`.
         if self.is_detached() {
             return Ok(None);
         }
@@ -57,6 +58,7 @@ impl Transaction {
             let Some(pending) = kv.pending() else { return Ok(None) };
             let (writes, before) = (pending.writes, &*pending.base);
             let changes = NetChanges::new(writes, before, &schemas);
+            // The recorded schemas are as before, so they need not be read and decoded again.
             if !touches(writes, TABLES_SPAN) {
                 return body(changes).map(Some);
             }

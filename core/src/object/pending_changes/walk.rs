@@ -129,6 +129,8 @@ impl<'a> NetChanges<'a> {
             KeyKind::ObjectSchema(..) => {
                 KeyOwner::Follows(Some(layout::OBJECT_SCHEMA_INDEX_END.to_vec()))
             }
+            // The storage ID is not in its shortest form. Objects and indexes are not looked for
+            // there.
             KeyKind::Data(id, _) if !key.starts_with(&StorageIdKey::from(id)) => KeyOwner::Pair,
             KeyKind::Data(id, _) if self.is_type(id) => match key.first_chunk() {
                 Some(bytes) => ObjId::from_bytes(*bytes).map_or(KeyOwner::Pair, KeyOwner::Object),

@@ -187,6 +187,7 @@ impl Transaction {
             (Unreference::Nullify, true),
         ] {
             if last && !several.is_empty() {
+                // All that may forbid the deletion is noted by now.
                 cascade.null_keys.forbidding = cascade.noted.iter().copied().collect();
             }
             for it in in_maps.iter().filter(|it| it.change == change) {
@@ -229,11 +230,13 @@ impl Transaction {
         let incoming = self.incoming();
         let mut first = None;
         for (target, field) in noted {
+            // Listeners may have removed the schemas that had the field.
             let Ok(at) = incoming.binary_search_by_key(&field, |it| it.field) else { continue };
             let Some(incoming) = incoming.get(at) else { continue };
             let in_deletion = self.in_deletion_of(target);
             let mut failed = None;
             let searched = self.each_refusing_holder(incoming, target, &mut |holder| {
+                // This costs a get, so it is asked only after a reference was found.
                 match self.exists(target) {
                     Ok(false) => {}
                     // A listener has created another object with its ID.

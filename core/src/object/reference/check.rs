@@ -117,6 +117,7 @@ impl Transaction {
         if let ResolvedKind::Simple(_) = field.kind {
             return self.store.get(&key, |value| match value {
                 Some(value) => check(&key, value),
+                // Null is the default of references, so it has no pair.
                 None => Ok(()),
             })?;
         }

@@ -123,6 +123,8 @@ impl Transaction {
                     }
                 }
             }
+            // Maps change before the judgement: an entry that goes can hold a reference that
+            // forbids it.
             self.change_maps(cascade)?;
             self.judge(cascade)?;
             Ok(found)
@@ -221,6 +223,7 @@ impl Transaction {
         change: Unreference,
         cascade: &mut Cascade<'_>,
     ) -> Result<()> {
+        // Without anything to tell, nothing need find out which objects did refer.
         if cascade.tell.is_none() {
             return self.unreference_all(holders, field, target, change, &mut cascade.null_keys);
         }
@@ -244,6 +247,7 @@ impl Transaction {
         field: StorageId,
         asked_for: Option<ObjId>,
     ) -> Error {
+        // The type of the referrer may be unreadable. The error then names the field by its number.
         let object_type = self.object_type(referrer).ok();
         let part = object_type.as_deref().and_then(|object_type| field_or_part(object_type, field));
         let (name, full_name) = match part {
@@ -361,6 +365,7 @@ impl Transaction {
         tell: &mut dyn FnMut(DeletionStep) -> Result<()>,
     ) -> Result<()> {
         self.check_open()?;
+        // As in `delete`, an object that is being deleted already is left to that deletion.
         let ids = ids.iter().copied().filter(|id| !self.being_deleted.contains(*id));
         let ids: Vec<ObjId> = ids.collect();
         self.run_deletion(&ids, Cascade::new(None, Some(tell))).map(drop)

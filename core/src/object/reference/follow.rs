@@ -58,6 +58,8 @@ impl Transaction {
             for id in reached {
                 match *step {
                     PathStep::Inverse(field) => self.each_holder(field, id, &mut visit)?,
+                    // As in Java, a simple field must exist in each object, but a collection may be
+                    // missing.
                     PathStep::Forward(field) if self.is_simple_field(field) => {
                         self.simple_reference(id, field)?.into_iter().for_each(&mut visit);
                     }

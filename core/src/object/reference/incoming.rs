@@ -186,6 +186,7 @@ impl Transaction {
     pub(super) fn types_that_can_go_with(&self, object_type: StorageId) -> Going {
         let bundle = self.bundle();
         let going = self.shared.incoming.with(&bundle, |known| Arc::clone(&known.going));
+        // This is found out without the lock, so that other threads need not wait for it.
         going.get_or_init(|| GoingTypes::of(&bundle)).going_with(object_type)
     }
 

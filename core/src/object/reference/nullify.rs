@@ -64,6 +64,7 @@ impl Transaction {
     /// The field in the type of `holder`, if it can become null in many objects at once: no
     /// listener watches it, and no other index has its value.
     fn place_to_nullify(&self, holder: ObjId, field: StorageId) -> Result<Option<ReferenceField>> {
+        // The walk also reads pairs of other objects. Elsewhere these reads could be conflicts.
         if !self.store.reads_on_freely() {
             return Ok(None);
         }
@@ -72,6 +73,7 @@ impl Transaction {
         let Some(field) = object_type.field_by_storage_id(field).map(Arc::clone) else {
             return Ok(None);
         };
+        // The walk removes the pair and puts no null, so null must be the default.
         let is_plain = field.simple().is_some_and(|it| it.indexed && it.is_default(NULL))
             && field.indexes.is_empty()
             && !self.is_monitored(&object_type, &field);

@@ -91,6 +91,7 @@ impl Transaction {
         let removed = self.remove_pairs(holder, type_of);
         // An index entry without matching content is damage, so the content decides.
         let refers = matches!(&removed, Ok(Some(data)) if refers(data, field, target));
+        // After an error the whole deletion is undone, so this step need not be.
         removing.end(refers || removed.is_err() && !lacks_type);
         let removed = match removed {
             Ok(Some(data)) if refers => self
@@ -98,6 +99,8 @@ impl Transaction {
                 .map(|entry_left| *left = entry_left)
                 .map(|()| data),
             Ok(_) => return Ok(AtOnce::Nothing),
+            // An object without a known type has no known fields, so it does not count as
+            // referring.
             Err(_) if lacks_type => return Ok(AtOnce::Nothing),
             Err(error) if seen.get() => Err(error),
             Err(error) => Err(error.about(|| self.named(holder))),

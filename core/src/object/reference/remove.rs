@@ -28,6 +28,7 @@ impl Transaction {
     /// that, and no listener is called before it.
     pub(super) fn incoming_if_at_once(&self, id: ObjId) -> Option<Arc<[Incoming]>> {
         let target_type = id.storage_id();
+        // Where changes are refused, `remove_where` would fail for a missing object too.
         if self.notifier.watches_deletion(target_type) || self.store.refuses() {
             return None;
         }
@@ -40,6 +41,7 @@ impl Transaction {
     /// first to look whether there is one.
     pub(super) fn remove_at_once(&self, id: ObjId) -> Result<AtOnce> {
         let Some(incoming) = self.incoming_if_at_once(id) else { return Ok(AtOnce::No) };
+        // An ID of no known type is not that of an object, whatever pair has it as its key.
         if !self.is_object_type(id.storage_id()) {
             return Ok(AtOnce::Nothing);
         }
@@ -73,8 +75,11 @@ impl Transaction {
             self.note_refusal(field, id, cascade)?;
         }
         let entered = self.being_deleted.enter(id);
+        // An outer deletion that has led here is calling the listeners, so they are not called
+        // again.
         if entered.is_some() && self.notifier.watches_deletion(id.storage_id()) {
             self.tell_deleting(id)?;
+            // A listener may have deleted the object, or moved it to another schema.
             let Some(info) = self.find_info(id)? else { return Ok(None) };
             object_type = self.type_of_info(id, info)?;
             // Listeners may have recorded schemas with more reference fields.

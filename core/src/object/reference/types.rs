@@ -54,6 +54,7 @@ impl GoingTypes {
     pub(super) fn going_with(&self, object_type: StorageId) -> Going {
         let mut going = HashSet::new();
         let mut left = vec![object_type];
+        // The types that go with any object need to be added only once.
         let mut any = Some(&self.with_any);
         while let Some(next) = left.pop() {
             if self.take_any.contains(&next) {

@@ -33,6 +33,7 @@ impl Transaction {
         change: Unreference,
         null_keys: &mut NullKeys,
     ) -> Result<()> {
+        // The holder may have gone earlier in the same deletion.
         if !self.exists(holder)? {
             return Ok(());
         }

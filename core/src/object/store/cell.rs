@@ -313,6 +313,8 @@ impl Store {
 
     /// Sets the value of `key`. Cost: one put.
     pub(crate) fn put(&self, key: &[u8], value: &[u8], undo: Undo<'_>) -> Result<()> {
+        // This comes before the journal: a store may refuse to remove such a key too, and an undo
+        // that fails breaks the transaction.
         self.check_key(key)?;
         self.note(key, undo)?;
         self.write(|kv| Ok(kv.put(key, value)?))?;
@@ -327,6 +329,7 @@ impl Store {
         self.check_not_lent()?;
         let is_new = self.write(|kv| Ok(kv.put_new(key, value)?))?;
         if is_new {
+            // Only the write says whether the key was absent, so it is noted after the write.
             self.note(key, Undo::Absent)?;
             self.wrote.set(true);
         }
@@ -340,6 +343,7 @@ impl Store {
         let changes = self.changes.get();
         let old = self.write(|kv| Ok(kv.get_or_put(key, value)?))?;
         match old {
+            // Nothing was written. With another number, scans would read their batches again.
             Some(_) => self.changes.set(changes),
             None => {
                 self.note(key, Undo::Absent)?;
@@ -358,6 +362,7 @@ impl Store {
     /// Says that these spans will be read soon, if that helps.
     #[inline]
     pub(crate) fn prefetch(&self, spans: &[KeySpan<'_>]) {
+        // A hint is left out while the store is lent: it must not make an operation fail.
         if self.prefetches
             && let Ok(backing) = self.backing.try_borrow()
             && let Backing::Transaction(kv) = &*backing
@@ -420,6 +425,7 @@ impl Store {
         self.check_key(key)?;
         self.write(|kv| Ok(kv.adjust_counter(key, by)?))?;
         self.wrote.set(true);
+        // It is noted after the write: the undo must not take back an adjustment that has failed.
         if self.depth.get() > 0 {
             self.journal.borrow_mut().adjusted(key, by);
         }
@@ -452,6 +458,7 @@ impl Store {
             })
         })?;
         drop(journal);
+        // Without pairs there is no write, which would make scans read their batches again.
         if found {
             self.write(|kv| Ok(kv.remove_span(span)?))?;
             self.wrote.set(true);
@@ -504,6 +511,7 @@ impl Store {
         span: KeySpan<'_>,
         body: impl FnOnce(&mut dyn KvWrite) -> Result<R>,
     ) -> Result<R> {
+        // Outside of an operation nothing can be undone, so the scan is saved.
         if self.depth.get() > 0 {
             self.check_not_lent()?;
             let mut journal = self.journal.borrow_mut();
@@ -511,6 +519,8 @@ impl Store {
                 journal.present(key, value);
                 Ok(())
             })?;
+            // This is noted last and so undone first: the span becomes empty, then the old pairs
+            // return.
             journal.rewritten(span.min, span.max.unwrap_or_default());
         }
         self.write(body)
@@ -573,11 +583,14 @@ impl Store {
     /// Undoes the writes since `mark`.
     #[cold]
     fn undo_since(&self, mark: Mark) {
+        // `undone` must stay as it is: when it changes, callers forget what they know of objects.
         if self.journal.borrow().is_clear_since(mark) {
             return;
         }
         self.undone.set(self.undone.get().wrapping_add(1));
         while let Some(undone) = self.journal.borrow_mut().pop(mark, |inverse, key, value| {
+            // The undo writes even if changes are refused: a refused write was noted before its
+            // refusal.
             self.write_anyway(|kv| {
                 match inverse {
                     Inverse::Remove => kv.remove(key)?,
@@ -592,6 +605,7 @@ impl Store {
             })
         }) {
             if let Err(error) = undone {
+                // What is half undone must not be committed.
                 self.give_up(&error);
                 break;
             }
@@ -612,6 +626,7 @@ impl Store {
     fn leave(&self) {
         self.depth.set(self.depth.get().saturating_sub(1));
         if self.depth.get() == 0 {
+            // The outermost operation has ended, so nothing can be undone any more.
             self.journal.borrow_mut().clear();
         }
     }
@@ -655,6 +670,7 @@ impl Store {
     /// Commits the transaction of the store, and ends this one.
     pub(crate) fn commit(&self) -> Result<()> {
         if self.broken.get() {
+            // The undo has failed, so the pairs are in a state that no operation has made.
             self.rollback();
             return Err(self.broken_by());
         }

@@ -133,6 +133,7 @@ impl Transaction {
             Some(id) => id,
             None => dest.free_id(dest_type.storage_id, &dest_type.name)?,
         };
+        // This comes before the references are translated, because the object may refer to itself.
         if fresh && let Some(ids) = &mut options.ids {
             ids.insert(source, Some(id));
         }

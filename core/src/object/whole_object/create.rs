@@ -77,6 +77,7 @@ impl Transaction {
             None => NewId::Drawn(self.shared.random_id(object_type.storage_id)?),
             Some(id) => {
                 self.check_id_of(id, &object_type)?;
+                // An operation always tracks its reads, and what is written depends on this one.
                 if self.operation(|| self.exists(id))? {
                     return Ok(None);
                 }
@@ -155,6 +156,7 @@ impl Transaction {
             }
             return Ok(Ok(id));
         }
+        // A key that is too long must refuse the creation before listeners are told of it.
         self.check_keys(id.get(), data)?;
         let id = self.put_object(id, &ObjectBuilder::new(Arc::clone(object_type)).finish())?;
         let heard = match self.tell_created(id) {
@@ -237,6 +239,7 @@ impl Transaction {
     /// Refuses pairs of an object with keys that are too long for the store.
     pub(in crate::object) fn check_content_keys(&self, id: ObjId, data: &ObjectData) -> Result<()> {
         for (field, rest, _) in data.all_pairs() {
+            // The key is only made for the error.
             if self.store.fits(ObjId::LEN + uint::len(field.get()) + rest.len()) {
                 continue;
             }

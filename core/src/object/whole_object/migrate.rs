@@ -152,6 +152,7 @@ impl Transaction {
         let new_type = self.type_in(id, schema)?;
         let (old_index, old_schema) = (old.object_type().schema, old.object_type().schema_of);
         let kept = self.kept_in(id, &old, new_type, Queue::Changes)?;
+        // If a single value is given, the caller has checked it.
         if let Given::All(new, _) = given {
             self.check_new_references(id, &kept, new)?;
         }
@@ -196,6 +197,7 @@ impl Transaction {
         self.note_put_in(schema.index);
         let object_type = Some(Arc::clone(new_type));
         self.remember(id, ObjectInfo { schema: schema.index, object_type });
+        // Without new content, `kept_in` has queued all that listeners are told.
         if let Some(replaced) = replaced {
             self.notifier.queueing_move(by_move, || {
                 let before = before.as_ref().unwrap_or(&kept);
@@ -326,6 +328,7 @@ impl Transaction {
         kept: &ObjectData,
         given: Given<'_>,
     ) -> Result<(Option<ObjectData>, Option<ObjectData>)> {
+        // A conversion of this object moves the object itself, which would never end.
         if self.moving.borrow().contains(&id) {
             return Err(Error::ChangedAsMoved { id });
         }
@@ -334,8 +337,10 @@ impl Transaction {
         let converted = self
             .converted(id, old, kept, given)
             .and_then(|converted| Ok((converted, self.before(id, old, kept, given)?)));
+        // The object leaves the list before an error is returned, or it could never move again.
         self.moving.borrow_mut().pop();
         let converted = converted?;
+        // If nothing was written, the object need not be loaded again.
         if self.store.changes().get() != before {
             match self.load(id, Migrate::No) {
                 Ok(now) if now.is_same(old) => {}

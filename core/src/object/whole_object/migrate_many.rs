@@ -39,11 +39,13 @@ impl<'t> Moves<'t> {
         one: impl FnOnce(&Transaction, Option<&mut LateEntries>) -> Result<R>,
     ) -> Result<R> {
         if !self.tx.notifier.is_idle() {
+            // Listeners may have come since the last move, so its entries are written first.
             self.write_late()?;
             return one(self.tx, None);
         }
         let before = (self.late.removed.len(), self.late.put.len());
         let moved = one(self.tx, Some(&mut self.late));
+        // The object stays where it is, so the entries of its move must not be written.
         if moved.is_err() {
             self.late.removed.truncate(before.0);
             self.late.put.truncate(before.1);
