@@ -98,6 +98,19 @@ pub(crate) fn each_entry(
     object_type: StorageId,
     entry: &mut dyn FnMut(Entry<'_>) -> Result<Flow>,
 ) -> Result<Flow> {
+    each_entry_noting(reader, shape, span, direction, object_type, None, entry)
+}
+
+/// As [`each_entry`]. Damaged entries after the key `noted_after` were noted before.
+fn each_entry_noting(
+    reader: &Reader<'_>,
+    shape: &EntryShape,
+    span: &Span,
+    direction: Direction,
+    object_type: StorageId,
+    noted_after: Option<&[u8]>,
+    entry: &mut dyn FnMut(Entry<'_>) -> Result<Flow>,
+) -> Result<Flow> {
     let mut cutter = Cutter::new(shape);
     let of_type = object_type.prefix();
     let keys = KeySpan::new(&span.min, span.max.as_deref());
@@ -106,7 +119,9 @@ pub(crate) fn each_entry(
         // Objects of several types can have entries in one index.
         Some(_) => Ok(Flow::More),
         None => {
-            reader.note_damage();
+            if noted_after.is_none_or(|noted| key <= noted) {
+                reader.note_damage();
+            }
             Ok(Flow::More)
         }
     })
@@ -130,7 +145,8 @@ pub(crate) fn each_entry_from_end(
         // The key up to the ID, and the keys of the group in descending order.
         let mut values: Vec<u8> = Vec::new();
         let mut group: Vec<Vec<u8>> = Vec::new();
-        let mut too_many = false;
+        // The first key of the group that did not find room.
+        let mut too_many: Option<Vec<u8>> = None;
         let mut cutter = Cutter::new(shape);
         let mut ended = Flow::More;
         each_entry(reader, shape, &rest, Direction::Reverse, object_type, &mut |found| {
@@ -143,7 +159,7 @@ pub(crate) fn each_entry_from_end(
                 values.extend_from_slice(found.before_id());
             }
             if group.len() == GROUP {
-                too_many = true;
+                too_many = Some(found.key.to_vec());
                 return Ok(Flow::Enough);
             }
             group.push(found.key.to_vec());
@@ -152,9 +168,9 @@ pub(crate) fn each_entry_from_end(
         if ended.is_break() {
             return Ok(ended);
         }
-        if !too_many {
+        let Some(lowest) = too_many else {
             return give(&mut cutter, &mut group, entry);
-        }
+        };
         // The range that is wanted can begin or end within the group.
         let whole = Span {
             min: values.clone().max(rest.min.clone()),
@@ -163,7 +179,10 @@ pub(crate) fn each_entry_from_end(
                 (end, max) => end.or(max),
             },
         };
-        if each_entry(reader, shape, &whole, Direction::Forward, object_type, entry)?.is_break() {
+        // The entries after `lowest` are read again.
+        let (forward, noted) = (Direction::Forward, Some(&lowest[..]));
+        let read = each_entry_noting(reader, shape, &whole, forward, object_type, noted, entry)?;
+        if read.is_break() {
             return Ok(Flow::Enough);
         }
         // Nothing of the range comes before this group.

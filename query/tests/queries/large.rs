@@ -1,6 +1,7 @@
 //! Objects that are large or many.
 
 use permazen::encoding::Value;
+use permazen::kv::{Direction, KeySpan, KvDatabaseExt, KvError, KvRead};
 use permazen::object::Migrate;
 use permazen::schema::{Field, ObjectType, SchemaModel};
 
@@ -36,6 +37,20 @@ fn many_objects_with_equal_values() {
         assert!(by_index == ids(&format!("find Item order by {order} using none columns kind")));
     }
     assert!(fixture.plan("find Item order by kind desc").contains("in its order, from the end"));
+    // A damaged entry is counted once, although the entries of such a group are read twice.
+    let index = fixture.reading().field_storage_id("Item", "kind").unwrap();
+    let keys = |kv: &dyn KvRead| -> Result<Vec<Vec<u8>>, KvError> {
+        let pairs = kv.scan(KeySpan::FULL, Direction::Forward)?;
+        pairs.map(|pair| pair.map(|(key, _)| key.to_vec())).collect()
+    };
+    let mut keys = fixture.store.read(|kv| keys(kv)).unwrap();
+    keys.retain(|key| key.starts_with(&index.prefix()));
+    for at in [10, 100, 5_000, 9_980] {
+        let entry = [&keys[at][..], &[0]].concat();
+        fixture.store.write(|kv| kv.put(&entry, b"")).unwrap();
+        assert_eq!(fixture.ask("find Item order by kind desc").ran.damaged, 1, "{at}");
+        fixture.store.write(|kv| kv.remove(&entry)).unwrap();
+    }
     // The first rows do not need the rest of the index.
     let some = fixture.ask("find Item order by kind desc limit 2 columns kind");
     assert!(some.operations.steps < 2 * 10_000, "{:?}", some.operations);
