@@ -8,7 +8,7 @@ use permazen::__internal::escape::path_text;
 use permazen::kv::copy::{Copied, Watch, copy_pairs};
 use permazen::kv::xml::{self, Style, XmlError};
 use permazen::kv::{KeySpan, KvDatabase, KvError, KvRead, TxOptions};
-use permazen::open::{Opening, StoreKind};
+use permazen::open::{OpenError, Opening, StoreKind};
 use serde_json::json;
 
 use super::kv::remove_span;
@@ -121,10 +121,16 @@ impl Copy {
         session: &Session,
     ) -> Result<Copied, Failure> {
         let opening = Opening::new().kind(kind).write(true).create(true).wait(session.options.wait);
-        let target = in_the_way::telling(kind.is_on_servers(), || opening.open(name))?;
+        // What is there may be damaged: LMDB would follow its pages while it removes the old pairs.
+        let opening = opening.checks(true);
+        let target = in_the_way::telling(kind.is_on_servers(), || opening.open(name));
+        let target = target.map_err(|error| match error {
+            OpenError::Store(error) => of_target(error),
+            error => error.into(),
+        })?;
         warn_of(&target);
         let mut kv = session.patiently_with(&target, |slice| {
-            target.begin(&TxOptions::writing().with_wait(slice))
+            target.begin(&TxOptions::writing().with_wait(slice)).map_err(of_target)
         })?;
         let mut removed = 0;
         if kv.at_least(&[], None)?.is_some() {
@@ -139,6 +145,14 @@ impl Copy {
             })
         })?;
         Ok(copied)
+    }
+}
+
+/// Why nothing was replaced. The pairs of a damaged store are not needed, so it can be removed.
+fn of_target(error: KvError) -> Failure {
+    match error.is_damage() {
+        true => Failure::from(error).but("nothing is replaced: remove it, or copy to another path"),
+        false => error.into(),
     }
 }
 

@@ -72,6 +72,8 @@ const WRITING: &[&[&str]] = &[
     &["--write", "--yes", "delete all Customer"],
     &["--write", "check", "--repair", "--yes"],
     &["--write", "schema", "gc"],
+    // The damaged file is what is written to, and the source is as it should be.
+    &["copy", "--force", "lmdb:DAMAGED"],
 ];
 
 /// Changes one byte, or some in a row. Most are where LMDB keeps what it needs to find pairs.
@@ -117,9 +119,13 @@ fn a_damaged_file_ends_no_command_with_a_signal() {
         let commands = if number % 4 == 3 { WRITING } else { READING };
         let command = commands[random.below(commands.len())];
         let target = text(&place.path().join("target"));
-        let command: Vec<String> =
-            command.iter().map(|word| word.replace("TARGET", &target)).collect();
-        let words = [vec![text(&path)], command.clone()].concat();
+        let is_replaced = command.iter().any(|word| word.contains("DAMAGED"));
+        let opened = if is_replaced { db.db.clone() } else { text(&path) };
+        let command: Vec<String> = command
+            .iter()
+            .map(|word| word.replace("TARGET", &target).replace("DAMAGED", &text(&path)))
+            .collect();
+        let words = [vec![opened], command.clone()].concat();
         let args: Vec<&str> = words.iter().map(|word| &**word).collect();
         let ended = run(&args, "").output;
         let Output { status, stdout, stderr } = ended;
@@ -129,6 +135,13 @@ fn a_damaged_file_ends_no_command_with_a_signal() {
         match status.code() {
             Some(0 | 1) => done += 1,
             _ => refused += 1,
+        }
+        // Replaced as a whole, or left as it was.
+        if is_replaced && status.code() == Some(0) {
+            assert!(pairs(&text(&path)) == whole, "{what}");
+        } else if is_replaced {
+            let left = std::fs::read(path.join("data.mdb")).expect("read");
+            assert!(left == damaged, "{what}");
         }
         // A list without an error lacks at most the damaged pair.
         if command[..] == ["kv", "scan"] && status.code() == Some(0) {
@@ -143,4 +156,34 @@ fn a_damaged_file_ends_no_command_with_a_signal() {
     }
     println!("{refused} refused, {done} done");
     assert!(refused > files() / 20 && done > files() / 20, "{refused} refused, {done} done");
+}
+
+/// LMDB follows what a branch page says while it removes the old pairs, so the file is checked as a
+/// whole before that.
+#[test]
+fn a_damaged_branch_page_of_what_a_copy_replaces_is_refused() {
+    let db = healthy();
+    let file = std::fs::read(format!("{}/data.mdb", db.db)).expect("read");
+    let short = |at: usize| usize::from(u16::from_le_bytes([file[at], file[at + 1]]));
+    let number = |at: usize| u64::from_le_bytes(file[at..at + 8].try_into().expect("8 bytes"));
+    // Of the two pages that say where the tree of databases begins, that of the later transaction
+    // counts. It has one database, whose record ends with the number of its own first page.
+    let meta = if number(144) > number(PAGE + 144) { 0 } else { PAGE };
+    let databases = number(meta + 128) as usize * PAGE;
+    let record = databases + short(databases + 16);
+    let at = number(record + 8 + short(record + 6) + 40) as usize * PAGE;
+    assert_eq!(file[at + 10..at + 12], [1, 0], "the first page is no branch page");
+    // A node has the number of a page, to which its place on this page leads.
+    let node = at + short(at + 16);
+    for (place, byte) in [(node + 1, 0x40), (node + 2, 0x40), (node + 4, 0x40), (at + 17, 0x70)] {
+        let mut damaged = file.clone();
+        damaged[place] ^= byte;
+        let dir = db.path(&format!("damaged-{place}"));
+        std::fs::create_dir(&dir).expect("a directory");
+        std::fs::write(dir.join("data.mdb"), &damaged).expect("write");
+        let target = format!("lmdb:{}", text(&dir));
+        let error = db.run(&["copy", &target, "--force"]).error(2);
+        assert!(error.contains("store is damaged") && error.contains("another path"), "{error}");
+        assert!(std::fs::read(dir.join("data.mdb")).expect("read") == damaged, "{error}");
+    }
 }
