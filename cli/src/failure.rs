@@ -3,7 +3,7 @@
 use std::fmt;
 use std::process::ExitCode;
 
-use permazen::__internal::escape::path_text;
+use permazen::__internal::escape::{path_text, without_password_in_url};
 use permazen::kv::{Hex, KvError};
 use permazen::object;
 use permazen::object_xml::ObjectXmlError;
@@ -212,7 +212,9 @@ impl From<KvError> for Failure {
             error if is_retryable => (Exit::Busy, format!("{error}; try again")),
             error => (Exit::Failed, error.to_string()),
         };
-        Failure { is_retryable, ..Failure::with(exit, without_numbers(&message)) }
+        // A table may be opened, and a user log in, with any operation: so each error comes here.
+        let message = without_password_in_url(&without_numbers(&message));
+        Failure { is_retryable, ..Failure::with(exit, message) }
     }
 }
 

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::ffi::OsStr;
 use std::ops::Range;
 
-use permazen::__internal::escape::password_in;
+use permazen::__internal::escape::{PASSWORD_REFUSED, password_in};
 
 use crate::failure::Failure;
 
@@ -12,10 +12,7 @@ use crate::failure::Failure;
 pub(crate) fn refuse(argument: &OsStr) -> Result<(), Failure> {
     match password_in(argument.as_encoded_bytes()) {
         None => Ok(()),
-        Some(_) => Err(Failure::new(
-            "a password in an argument can be seen by others, and is refused: leave it out, and name \
-             it in PGPASSWORD or ~/.pgpass, or in ETCD_PASSWORD",
-        )),
+        Some(_) => Err(Failure::new(PASSWORD_REFUSED)),
     }
 }
 

@@ -95,6 +95,33 @@ pub fn path_text(path: &Path) -> String {
     }
     text
 }
+
+/// The message of a program that takes no password in an argument.
+pub const PASSWORD_REFUSED: &str = "a password in an argument can be seen by others, and is refused: leave it out, and \
+     name it in PGPASSWORD or ~/.pgpass, or in ETCD_PASSWORD";
+
+/// What the errors of stores on servers say of passwords, and the same for a program that takes
+/// none in a URL.
+const PASSWORDS: [[&str; 2]; 2] = [
+    ["in the URL, in PGPASSWORD", "in PGPASSWORD"],
+    ["in the URL or in ETCD_PASSWORD", "in ETCD_PASSWORD"],
+];
+
+/// An error of a store, for the user of a program that takes no password in an argument: others
+/// could see it. A program of its own may have one in a URL, so the stores propose that.
+///
+/// ```
+/// use permazen::__internal::escape::without_password_in_url;
+///
+/// let said = "name it in the URL, in PGPASSWORD or in ~/.pgpass";
+/// assert_eq!(without_password_in_url(said), "name it in PGPASSWORD or in ~/.pgpass");
+/// let said = "the password in the URL or in ETCD_PASSWORD";
+/// assert_eq!(without_password_in_url(said), "the password in ETCD_PASSWORD");
+/// ```
+pub fn without_password_in_url(error: &str) -> String {
+    PASSWORDS.iter().fold(error.to_owned(), |text, [said, shown]| text.replace(said, shown))
+}
+
 /// Where the first password is in a text with URLs of the form `scheme://user:password@server`. It
 /// must not be shown.
 ///

@@ -167,7 +167,10 @@ pub mod __internal {
 
     /// Showing text of a database on a terminal.
     pub mod escape {
-        pub use crate::escape::{Escaped, Escaping, needs_escape, password_in, path_text};
+        pub use crate::escape::{
+            Escaped, Escaping, PASSWORD_REFUSED, needs_escape, password_in, path_text,
+            without_password_in_url,
+        };
     }
 
     /// The encodings, and the conversion of a value to another encoding.

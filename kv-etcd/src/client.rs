@@ -499,7 +499,7 @@ pub(crate) fn refusal(answer: &Answer) -> Failure {
         500..=599 => std::io::Error::other(format!("{} {text}", answer.status)).into(),
         400 if text.starts_with("CommonName") => Failure::other(
             "the certificate of this program has a common name, which etcd does not allow where there are users: use one \
-             without it, with the user and the password in the URL",
+             without it, with the user in the URL and the password in the URL or in ETCD_PASSWORD",
         ),
         404 => Failure::garbled(
             "there is no gateway: etcd 3.4 or later has one, unless --enable-grpc-gateway is false",

@@ -17,6 +17,11 @@ pub(crate) mod code {
     pub(crate) const UNAUTHENTICATED: i64 = 16;
 }
 
+/// What to do if a user or a password is wrong. Tools that take no password in a URL find `in the
+/// URL or in ETCD_PASSWORD` in it, and leave the URL out.
+const LOOK_AT_PASSWORD: &str =
+    "look at the user in the URL, and at the password in the URL or in ETCD_PASSWORD";
+
 /// An error that etcd has sent.
 #[derive(Debug, Default, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{message} (code {code})")]
@@ -112,13 +117,11 @@ impl ServerError {
                 KvError::Retry(format!("{what}: {self}"))
             }
             code::PERMISSION => open("the user needs to read and write all keys of the prefix"),
-            code::UNAUTHENTICATED => open("look at the user and the password in the URL"),
+            code::UNAUTHENTICATED => open(LOOK_AT_PASSWORD),
             code::INVALID if self.says("user name is empty") => {
                 open("the cluster asks for a user: name one in the URL")
             }
-            code::INVALID if self.says("authentication failed") => {
-                open("look at the user and the password in the URL")
-            }
+            code::INVALID if self.says("authentication failed") => open(LOOK_AT_PASSWORD),
             _ => KvError::Store { context: what.into(), source: Box::new(self.clone()) },
         }
     }

@@ -106,8 +106,8 @@ impl ServerError {
                 open("name a certificate that the server trusts and its key, as sslcert and sslkey")
             }
             ("28", _) | (_, "3D000") => open(
-                "look at the user and the database in the URL, and at the password, which can also \
-                      come from PGPASSWORD or ~/.pgpass",
+                "look at the user and the database in the URL, and at the password in the URL, in \
+                      PGPASSWORD or in ~/.pgpass",
             ),
             (_, "42501") => open(
                 "the user needs SELECT, INSERT, UPDATE and DELETE on both tables; if they are not there, their \

@@ -19,18 +19,6 @@ use crate::output;
 use crate::secrets;
 use crate::xml_root::what_else_reads;
 
-/// The advice of stores on servers about passwords, which is for programs.
-const PASSWORD_IN_URL: &str = "name it in the URL";
-
-/// The same for the shell, which takes no password in a URL.
-fn without_url(error: KvError) -> Failure {
-    let mut failure = Failure::from(error);
-    for join in [", ", " or "] {
-        failure.message = failure.message.replace(&format!("{PASSWORD_IN_URL}{join}"), "name it ");
-    }
-    failure
-}
-
 impl Session {
     /// Opens the database that the command line names. Nothing is recorded and nothing is removed
     /// by that.
@@ -51,10 +39,6 @@ impl Session {
         let on_server = is_on_server(&opening, name);
         let opened =
             in_the_way::telling(on_server, || opening.open(name)).map_err(|error| match error {
-                // The shell takes no password in a URL.
-                OpenError::Store(store) if store.to_string().contains(PASSWORD_IN_URL) => {
-                    without_url(store)
-                }
                 OpenError::Unrecognized { .. } => {
                     Failure::new(format!("{error}; --kind says what it is"))
                 }
@@ -133,25 +117,5 @@ impl Options {
             parameters: parameters::read(args)?,
             schema: args.schema.clone(),
         })
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_password_in_a_url_is_not_proposed() {
-        for (said, shown) in [
-            (
-                "name it in the URL, in PGPASSWORD or in ~/.pgpass",
-                "name it in PGPASSWORD or in ~/.pgpass",
-            ),
-            ("name it in the URL or in ETCD_PASSWORD", "name it in ETCD_PASSWORD"),
-        ] {
-            let error = KvError::Store { context: "x".into(), source: said.into() };
-            let failure = without_url(error);
-            assert!(failure.message.ends_with(shown), "{}", failure.message);
-        }
     }
 }

@@ -307,6 +307,94 @@ fn a_password_is_neither_taken_nor_shown() {
     assert!(!Ran::of(&mut environment).done().contains("s3cret"));
 }
 
+/// The program with an environment in which there is no password but this one.
+fn with_password(store: &str, arguments: &[&str], password: Option<(&str, &str)>) -> Ran {
+    let mut command = program(Path::new(store), arguments);
+    for name in ["PGPASSWORD", "PGPASSFILE", "ETCD_PASSWORD"] {
+        command.env_remove(name);
+    }
+    // Where there is no ~/.pgpass.
+    let home = tempfile::tempdir().unwrap();
+    command.env("HOME", home.path()).env("APPDATA", home.path()).envs(password);
+    Ran::of(&mut command)
+}
+
+/// Whatever opens a store for writing or for reading, also that of a copy, says what works there.
+#[track_caller]
+fn says_where_passwords_belong(url: &str, name: &str, password: Option<&str>, words: &str) {
+    let db = Fixture::new();
+    let own = db.path();
+    for (store, arguments) in [
+        (url, &["count Pet"][..]),
+        (url, &["check"]),
+        (url, &["--write", "check", "--repair", "--yes"]),
+        (own.to_str().unwrap(), &["copy", url]),
+    ] {
+        let password = password.map(|password| (name, password));
+        let refused = with_password(store, arguments, password).failed(2);
+        assert!(refused.contains(words), "{arguments:?}: {refused}");
+        assert!(!refused.contains("in the URL or") && !refused.contains("URL, in"), "{refused}");
+    }
+}
+
+#[test]
+fn advice_about_passwords_of_postgresql_names_what_the_shell_takes() {
+    let Some(server) = Postgres::start_with_passwords(&["fsync=off"]) else { return };
+    server.sql("ALTER USER test PASSWORD 'right'");
+    let url = server.new_table();
+    let missing = "asks for a password: name it in PGPASSWORD or in ~/.pgpass";
+    says_where_passwords_belong(&url, "PGPASSWORD", None, missing);
+    let wrong = "at the password in PGPASSWORD or in ~/.pgpass";
+    says_where_passwords_belong(&url, "PGPASSWORD", Some("wrong"), wrong);
+    // What it says is enough.
+    let db = Fixture::new();
+    let copy = ["copy", &url];
+    let right = Some(("PGPASSWORD", "right"));
+    let copied = with_password(db.path().to_str().unwrap(), &copy, right);
+    assert_eq!(copied.code, 0, "{copied:?}");
+    assert_eq!(with_password(&url, &["count Pet", "--raw"], right).out, "1\n");
+}
+
+#[test]
+fn advice_about_passwords_of_etcd_names_what_the_shell_takes() {
+    let Some(cluster) = Etcd::start(1, &[]) else { return };
+    let port = cluster.endpoints()[0];
+    for (path, body) in [
+        ("auth/user/add", r#"{"name":"root","password":"right"}"#),
+        ("auth/role/add", r#"{"name":"root"}"#),
+        ("auth/user/grant", r#"{"user":"root","role":"root"}"#),
+        ("auth/enable", "{}"),
+    ] {
+        post(port, path, body);
+    }
+    let url = format!("etcd://root@127.0.0.1:{port}/pets");
+    let missing = "the user has no password: name it in ETCD_PASSWORD";
+    says_where_passwords_belong(&url, "ETCD_PASSWORD", None, missing);
+    let wrong = "look at the user in the URL, and at the password in ETCD_PASSWORD";
+    says_where_passwords_belong(&url, "ETCD_PASSWORD", Some("wrong"), wrong);
+    // What it says is enough.
+    let db = Fixture::new();
+    let right = Some(("ETCD_PASSWORD", "right"));
+    let copied = with_password(db.path().to_str().unwrap(), &["copy", &url], right);
+    assert_eq!(copied.code, 0, "{copied:?}");
+    assert_eq!(with_password(&url, &["count Pet", "--raw"], right).out, "1\n");
+}
+
+/// A request to the gateway of a cluster.
+fn post(port: u16, path: &str, body: &str) {
+    use std::io::{Read, Write};
+    let mut to = std::net::TcpStream::connect(("127.0.0.1", port)).unwrap();
+    let length = body.len();
+    write!(
+        to,
+        "POST /v3/{path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Length: {length}\r\n\r\n{body}"
+    )
+    .unwrap();
+    let mut answer = String::new();
+    to.read_to_string(&mut answer).unwrap();
+    assert!(answer.contains("200 OK"), "{path}: {answer}");
+}
+
 #[test]
 fn a_prefix_of_a_cluster_is_used_as_a_table() {
     let Some(cluster) = Etcd::shared() else { return };

@@ -24,7 +24,7 @@ mod undo;
 use std::io::Write;
 use std::path::Path;
 
-use permazen::__internal::escape::password_in;
+use permazen::__internal::escape::{PASSWORD_REFUSED, password_in, without_password_in_url};
 use permazen::kv::KvError;
 use permazen::open::OpenError;
 
@@ -84,7 +84,9 @@ pub fn check(
     match run(args, subject, &terminal).and_then(|code| terminal.written().map(|()| code)) {
         Ok(code) => code,
         Err(failure) => {
-            terminal.complain(without_numbers(&failure.to_string()));
+            let message = without_numbers(&failure.to_string());
+            // `run` refuses a password in a URL.
+            terminal.complain(without_password_in_url(&message));
             if is_busy(&failure) { BUSY } else { FAILED }
         }
     }
@@ -131,9 +133,7 @@ fn run(args: &CheckArgs, subject: Subject<'_>, terminal: &Terminal<'_>) -> Resul
     if let Subject::Named(name) = subject
         && password_in(name.as_encoded_bytes()).is_some()
     {
-        return Err("a password in an argument can be seen by others, and is refused: give it in PGPASSWORD or in \
-                    ~/.pgpass"
-            .into());
+        return Err(PASSWORD_REFUSED.into());
     }
     let path = subject.path();
     let open = |write| database::open(subject, args.kind, write, terminal);

@@ -1,5 +1,7 @@
 //! The program, run as a process.
 
+use std::io::{Read, Write};
+use std::net::TcpListener;
 use std::path::Path;
 
 use permazen::kv::lmdb::LmdbStore;
@@ -84,6 +86,46 @@ fn what_cannot_be_opened_exits_with_2_and_one_line() {
         assert!(output.contains(path), "{output}");
     }
     assert!(!dir.path().join("data.mdb").exists(), "a check created an environment");
+}
+
+/// A password in a URL is refused, so no error proposes one.
+#[test]
+fn advice_about_passwords_names_what_is_taken() {
+    let run = |url: &str| {
+        let mut command = jsck(&[url]);
+        for name in ["PGPASSWORD", "PGPASSFILE", "ETCD_PASSWORD"] {
+            command.env_remove(name);
+        }
+        // Where there is no ~/.pgpass.
+        let home = TempDir::new().expect("a directory");
+        command.env("HOME", home.path()).env("APPDATA", home.path());
+        let output = command.assert().code(2).get_output().stderr.clone();
+        String::from_utf8(output).expect("UTF-8")
+    };
+    for url in ["postgres://ann:s3cret@127.0.0.1/db", "etcd://ann:s3cret@127.0.0.1/db"] {
+        let refused = run(url);
+        for name in ["PGPASSWORD", "~/.pgpass", "ETCD_PASSWORD"] {
+            assert!(refused.contains(name), "{refused}");
+        }
+    }
+    let server = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let port = server.local_addr().expect("an address").port();
+    let asking = std::thread::spawn(move || {
+        let (mut connection, _) = server.accept().expect("a connection");
+        // It begins with its length.
+        let mut length = [0; 4];
+        connection.read_exact(&mut length).expect("a length");
+        let mut start = vec![0; u32::from_be_bytes(length) as usize - 4];
+        connection.read_exact(&mut start).expect("what a client begins with");
+        connection.write_all(b"R\0\0\0\x08\0\0\0\x03").expect("a question for a password");
+        let _ = connection.read(&mut [0]);
+    });
+    let refused = run(&format!("postgres://ann@127.0.0.1:{port}/db"));
+    assert!(refused.contains("a password: name it in PGPASSWORD or in ~/.pgpass"), "{refused}");
+    asking.join().expect("a server");
+    // What is missing here is found before a connection is made.
+    let refused = run("etcd://ann@127.0.0.1:1/db");
+    assert!(refused.contains("no password: name it in ETCD_PASSWORD"), "{refused}");
 }
 
 #[test]

@@ -53,7 +53,7 @@ fn rights_are_those_of_the_user() {
         );
     };
     refused(url("", "cities"), "name one in the URL");
-    refused(url("ann:wr0ng@", "cities"), "look at the user and the password");
+    refused(url("ann:wr0ng@", "cities"), "the password in the URL or in ETCD_PASSWORD");
     refused(url("ann@", "cities"), "ETCD_PASSWORD");
     refused(url("ann:of%20ann@", "others"), "read and write all keys of the prefix");
     // A store that was open before logs in now.
