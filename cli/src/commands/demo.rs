@@ -16,7 +16,8 @@ const OBJECTS: &str = include_str!("demo.xml");
 /// Put the demonstration of Permazen into the database: a star, nine planets, and moons.
 ///
 /// It fits into an empty database, or one that has it already. On stores with small transactions
-/// (etcd), a failure can leave a part of it; the next `demo` puts the rest.
+/// (etcd) it is committed in parts, so that it cannot be in a script nor at the prompt. There a
+/// failure can leave a part of it; the next `demo` puts the rest.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Demo {}
 
@@ -26,8 +27,9 @@ const FEW: usize = 9;
 
 /// The documents with the objects, for the transactions that put them. On most stores there is one
 /// transaction, so that all of the demonstration is there or nothing.
-fn documents(store: Capabilities) -> Vec<Cow<'static, str>> {
-    match store.small_transactions {
+fn documents(store: Capabilities, dry_run: bool) -> Vec<Cow<'static, str>> {
+    // What is not committed may be of any size, and the next part would not see it.
+    match store.small_transactions && !dry_run {
         true => parts().into_iter().map(Cow::from).collect(),
         false => vec![OBJECTS.into()],
     }
@@ -59,12 +61,30 @@ impl Command for Demo {
     }
 
     fn run(&self, context: &mut Context<'_>) -> Result<Answer, Failure> {
+        let store = context.session.store().capabilities();
+        // All parts would be in the transaction that is open, whose commit would fail.
+        if store.small_transactions && context.transaction.is_some() {
+            return Err(Failure::new(
+                "the demonstration is too large for one transaction of this store, as a script or \
+                 the prompt has it; `permazen DB --write demo` alone commits it in parts",
+            ));
+        }
         let mut count = 0;
-        for part in documents(context.session.store().capabilities()) {
-            count += context.write(|transaction| {
+        for part in documents(store, context.session.options.dry_run) {
+            let put = context.write(|transaction| {
                 let read = ObjectXmlReader::new().read(transaction, part.as_bytes());
                 Ok(read?.count)
-            })?;
+            });
+            count += match put {
+                // The parts before stay.
+                Err(failure) if count > 0 => {
+                    let left = format!(
+                        "{count} objects of it are committed, and the next `demo` puts the rest"
+                    );
+                    return Err(failure.but(&left));
+                }
+                put => put?,
+            };
         }
         context.out.done(
             format_args!("Read {count} object(s) of the demonstration"),

@@ -201,6 +201,48 @@ fn a_copy_that_is_too_large_for_a_cluster_says_what_to_set() {
     small.run(&["copy", "--force", &url]).done();
 }
 
+/// A transaction of a script or the prompt is one commit, for which the demonstration is too large.
+#[test]
+fn the_demonstration_is_put_into_a_cluster_in_parts_or_refused_at_once() {
+    let Some(cluster) = Etcd::start(1, &[]) else { return };
+    let url = cluster.new_prefix();
+    run(&url, &["--create", "echo", "x"]).done();
+    let script = tempfile::NamedTempFile::new().unwrap();
+    std::fs::write(script.path(), "demo\n").unwrap();
+    let advice = "`permazen DB --write demo` alone commits it in parts";
+    for arguments in [
+        &["--write", "-c", "demo"][..],
+        &["--write", "--each", "-c", "demo"],
+        &["--write", "-f", script.path().to_str().unwrap()],
+        &["--dry-run", "-c", "demo"],
+    ] {
+        let refused = run(&url, arguments).failed(2);
+        assert!(refused.contains(advice), "{arguments:?}: {refused}");
+        assert!(!refused.contains("128"), "{refused}");
+    }
+    let mut person = Person::on(Path::new(&url), &["--write", "--yes"]);
+    person.types("demo");
+    // There is nothing to commit or to give up.
+    let shown = person.types("echo");
+    assert!(shown.starts_with("permazen> "), "{shown}");
+    let left = person.leaves();
+    assert!(left.code == 0 && left.err.contains(advice), "{left:?}");
+    assert_eq!(run(&url, &["--raw", "schema", "list"]).done(), "");
+    let tried = run(&url, &["--dry-run", "demo"]);
+    assert_eq!(tried.code, 0, "{tried:?}");
+    assert_eq!(run(&url, &["--raw", "schema", "list"]).done(), "");
+    let whole = "Read 36 object(s) of the demonstration\n";
+    assert_eq!(run(&url, &["--write", "demo"]).done(), whole);
+    assert_eq!(run(&url, &["--raw", "count Moon"]).done(), "26\n");
+    // Its last part has this moon, which is damaged here.
+    let moon = "0100000000000301";
+    run(&url, &["--write", "--yes", "kv", "put", moon, "ff"]).done();
+    let failed = run(&url, &["--write", "demo"]).failed(2);
+    assert!(failed.contains("27 objects of it are committed"), "{failed}");
+    run(&url, &["--write", "--yes", "kv", "remove", moon]).done();
+    assert_eq!(run(&url, &["--write", "demo"]).done(), whole);
+}
+
 #[test]
 fn a_prompt_on_a_table() {
     let Some(server) = Postgres::shared() else { return };
