@@ -12,8 +12,9 @@ use crate::output::Format;
 /// What the command line says besides a command.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// An LMDB environment, an SQLite file or a raw XML dump: a path, or lmdb:PATH, sqlite:PATH,
-    /// xml:PATH; write ./ before a path that has a colon; memory: is an empty database in memory
+    /// An LMDB environment, an SQLite file, a raw XML dump or a store on a server: a path, or
+    /// lmdb:PATH, sqlite:PATH, xml:PATH, postgres://USER@HOST/DATABASE or etcd://HOST/PREFIX; write
+    /// ./ before a path that has a colon; memory: is an empty database in memory
     #[arg(value_name = "DB", required_unless_present = "generate")]
     pub(crate) database: Option<OsString>,
     /// Run these statements or commands; may be repeated

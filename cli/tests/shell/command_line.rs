@@ -173,6 +173,21 @@ fn a_path_with_a_colon_and_a_kind_that_is_given() {
     assert!(wrong.contains("a:b"), "{wrong}");
 }
 
+/// What cannot be opened is told which kinds there are, so the help says the same.
+#[test]
+fn the_help_names_every_kind_of_store() {
+    let unknown = Ran::of(&mut program("nosuch:x".as_ref(), &["info"])).failed(2);
+    let kinds = unknown.split_once("is no kind of store: ").unwrap().1;
+    let kinds = kinds.split_once(';').unwrap().0;
+    let help = Ran::of(&mut program("--help".as_ref(), &[])).done();
+    let database = help.split_once("[DB]\n").unwrap().1.split_once("\n\n").unwrap().0;
+    for kind in kinds.split(", ") {
+        let scheme = kind.split_once(':').unwrap().0;
+        assert!(database.contains(&format!("{scheme}:")), "{scheme}: {database}");
+    }
+    assert!(kinds.contains("postgres:") && kinds.contains("etcd:"), "{kinds}");
+}
+
 #[test]
 fn passwords_are_refused_and_not_shown() {
     for url in ["postgres://me:s3cret@server/db", "etcd://me:s3c@ret@server", "x://:s3cret@h"] {

@@ -71,3 +71,20 @@ fn examples_do_what_the_page_shows() {
         lines(&replayed)
     );
 }
+
+#[test]
+fn the_page_of_the_language_names_options_that_there_are() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/src/query-language.md");
+    let page = std::fs::read_to_string(&path).unwrap();
+    let help = Fixture::new().run(&["--help"]).done();
+    let named = page.split("`--").skip(1).filter_map(|rest| {
+        let name = rest.split(|c: char| !c.is_ascii_lowercase() && c != '-').next()?;
+        // Elsewhere it begins a comment.
+        Some(name).filter(|name| !name.is_empty())
+    });
+    let named: Vec<&str> = named.collect();
+    assert!(named.contains(&"json"), "{named:?}");
+    for name in named {
+        assert!(help.contains(&format!(" --{name}")), "there is no option --{name}");
+    }
+}
