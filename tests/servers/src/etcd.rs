@@ -232,6 +232,8 @@ impl Etcd {
         run.args(["--advertise-client-urls", &url(member.port)]);
         run.args(["--initial-advertise-peer-urls", &peer(at)]);
         run.args(["--initial-cluster", &peers.join(",")]);
+        // A process that is killed loses nothing by that, and commits do not wait for the disk.
+        run.arg("--unsafe-no-fsync");
         run.args(&self.args).current_dir(self.path()).env("LOG", &log);
         if let Some((user, group)) = other_user() {
             chown(&log, Some(user), Some(group)).unwrap();
