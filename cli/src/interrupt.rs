@@ -105,7 +105,7 @@ impl Interrupt {
         Working(self, before)
     }
 
-    /// A pager gets the rows until the result is dropped.
+    /// A pager gets the output until the returned value is dropped.
     pub(crate) fn paging(&self) -> Paging {
         let before = std::mem::replace(&mut *self.doing(), Doing::Paging { written: false });
         Paging { interrupt: self.clone(), before }
@@ -156,7 +156,7 @@ impl Interrupt {
                 Err(failure) if failure.exit == Exit::Unknown => {}
                 Err(_) => output::note_now("nothing is committed"),
             }
-            // The next statement or command stops.
+            // The rest stops: further pieces of the line or script, or batches of `migrate`.
             self.stop.store(true, Ordering::Relaxed);
         }
         *doing = before;

@@ -179,7 +179,7 @@ fn track_list(tx: &Tx, album: Obj<'_, Album>) -> Result<Table> {
     Ok(table)
 }
 
-/// Changes objects, and returns the changed ones.
+/// Changes objects, and returns a line about each change.
 fn change_things(tx: &Tx) -> Result<Vec<String>> {
     let mut done = Vec::new();
     let artist = tx.create(Artist {

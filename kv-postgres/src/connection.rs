@@ -540,7 +540,7 @@ impl Connection {
         sent.map_err(|error| self.lost(error))
     }
 
-    /// Sends the messages that were added. A server that takes no more of it may itself be waiting
+    /// Sends the messages that were added. A server that takes no more of them may itself be waiting
     /// until its answers are taken; so this takes answers meanwhile.
     fn send_all(&mut self) -> io::Result<()> {
         if !self.is_of_this_process() {

@@ -181,8 +181,8 @@ fn key(index: SpecialCodeIndex) -> Option<char> {
     (key != 0).then(|| char::from(key))
 }
 
-/// Drops the input that has come and that comes with it, until nothing comes for a tenth of a
-/// second. `waits`: also if nothing has come. A part of input that comes at once may be lost
+/// Drops the input that has come and the input that comes with it, until nothing comes for a tenth
+/// of a second. `waits`: also if nothing has come. A part of input that comes at once may be lost
 /// already, so that the rest would begin in the middle of a line. If it does not stop, it goes up
 /// to the end of a line.
 pub(crate) fn drop_typed(waits: bool) {

@@ -89,7 +89,7 @@ impl Output {
         Ok(())
     }
 
-    /// Reports a change: as a line for people, or as the line of JSON.
+    /// Prints the result of a command: as a line for people, or as the line of JSON.
     pub(crate) fn done(
         &mut self,
         text: impl Display,

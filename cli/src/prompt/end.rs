@@ -116,7 +116,7 @@ impl Work<'_> {
     }
 
     /// Commits the waiting changes. If that fails, the statements can be replayed; if Ctrl-C has
-    /// come before, it waits on.
+    /// come before, they wait on.
     fn commit_pending(
         &mut self,
         pending: &mut Pending,

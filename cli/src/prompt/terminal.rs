@@ -218,7 +218,7 @@ impl ConditionalEventHandler for Stops {
     }
 }
 
-/// The help of the editor: completion, and when a text is complete.
+/// Helps the editor: completes words, and says whether a text is complete.
 struct Help<'s> {
     session: &'s Session,
     /// Whether the typed text is the answer to a question.

@@ -1,8 +1,8 @@
 //! `schema rust`: its output compiles, and the structs have the schema they were printed for.
 //!
-//! `generated.rs` is its output for the schemas of `schemas.rs`. `PERMAZEN_GENERATED=write cargo
-//! test -p permazen-cli --test schema_rust` writes it again; then run the test once more, with the
-//! new file compiled in.
+//! `generated.rs` is its output for the schemas of `schemas.rs`.
+//! `PERMAZEN_GENERATED=write cargo test -p permazen-cli --test schema_rust` writes it again; then
+//! run the test once more, with the new file compiled in.
 #![allow(clippy::expect_used)]
 
 #[allow(dead_code, unreachable_pub, clippy::all, clippy::pedantic)]

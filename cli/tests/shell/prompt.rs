@@ -615,8 +615,8 @@ fn explanations_count_pending_changes() {
     let shown = person.types("explain run delete all Pet");
     assert!(shown.contains("rows: 2, ") && !shown.contains("steps: 0"), "{shown}");
     assert_eq!(person.types("diff"), before);
-    // Others change an object that was only tried here: that is no conflict, and their change
-    // stays.
+    // Others change an object that was deleted on trial only: that is no conflict, and their
+    // change stays.
     db.run(&["--write", "set @2000000000000001 to name = \"Other\""]).done();
     person.types("commit");
     let ran = person.leaves();

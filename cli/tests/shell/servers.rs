@@ -185,7 +185,7 @@ fn a_copy_that_is_too_large_for_a_cluster_says_what_to_set() {
         assert!(refused.contains(said), "{refused}");
     }
     assert!(!refused.contains("make several transactions"), "{refused}");
-    // Its message is enough.
+    // The settings that the message names are enough.
     let number = |name: &str| -> u64 {
         let from = refused.split_once(name).unwrap().1;
         from.split(|c: char| !c.is_ascii_digit()).next().unwrap().parse().unwrap()

@@ -19,7 +19,7 @@ pub(crate) fn convert(to: &dyn Encoding, from: &dyn Encoding, value: &Value) -> 
             unknown.name()
         ));
     }
-    // Null has no text and no elements, so it must not get to the conversions below.
+    // Null has no text and no elements. Where `to` lacks it, the conversions below refuse it.
     if to.supports_null() && value.is_null() {
         return Ok(Value::Null);
     }

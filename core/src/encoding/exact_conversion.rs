@@ -150,7 +150,7 @@ impl<'a> Conversion<'a> {
     pub fn exact(&self, bytes: &[u8]) -> std::result::Result<Vec<u8>, Inexact> {
         let damaged = |reason| Inexact::Damaged { encoding: self.from.name().into_owned(), reason };
         let value = self.from.decode_all(bytes).map_err(damaged)?;
-        // The same bytes mean the same, also in a form in which they are not written.
+        // The bytes stay as they are, so they need not be in the form in which they are written.
         if self.from.is_same(self.to) {
             return Ok(bytes.to_vec());
         }

@@ -152,7 +152,8 @@ fn primitives(from: Primitive, to: Primitive) -> Exactness {
     }
 }
 
-/// Encodings of texts of which few are refused. The text of another value may be one of them.
+/// Encodings of texts of which few are refused. The text of a value of another encoding may be one
+/// of these.
 const FREE_TEXT: [EncodingId; 4] = [ids::FILE, ids::URI, ids::PATTERN, ids::INTERNET_ADDRESS];
 
 /// Encodings whose values are all printed as texts that read back as the same value.

@@ -284,10 +284,10 @@ impl Database {
     }
 
     /// Begins a read-only transaction on a database whose recorded schemas may be damaged, for
-    /// tools that show the rest of it. The transaction has the empty schema, and sees the schemas
-    /// that can be read. Objects of the others are in their types and in the indexes, but their
-    /// fields cannot be read: [`Error::Inconsistent`]. Encodings that are not registered are
-    /// carried ([`UnknownEncodings::Carry`]).
+    /// tools that show the parts of it that can be read. The transaction has the empty schema, and
+    /// sees the schemas that can be read. Objects of the others are in their types and in the
+    /// indexes, but their fields cannot be read: [`Error::Inconsistent`]. Encodings that are not
+    /// registered are carried ([`UnknownEncodings::Carry`]).
     ///
     /// Cost: one scan of the recorded schemas, all of which are decoded.
     ///

@@ -431,8 +431,8 @@ impl Error {
         Error::InvalidArgument { what: what.into() }
     }
 
-    /// Adds to the error which key is too long, or on what the store failed, unless the error
-    /// already says it.
+    /// Adds to the error the object, and the field if it is about one, for which a key was too long
+    /// or the store failed, unless the error already names it.
     #[cold]
     pub(crate) fn about(mut self, describe: impl FnOnce() -> String) -> Self {
         if let Error::KeyTooLong { of, .. } | Error::Kv { of, .. } = &mut self
@@ -449,8 +449,7 @@ pub(crate) fn key_too_long(key: &[u8], limit: usize) -> Error {
     Error::KeyTooLong { of: String::new(), key: hex(key, 32), len: key.len(), limit }
 }
 
-/// The answer of the first one, of an error and its sources, that gives an answer; false if none
-/// does.
+/// The answer of the first of an error and its sources that has one; false if none has.
 pub(crate) fn first_to_say(
     error: &(dyn std::error::Error + 'static),
     says: impl FnMut(&(dyn std::error::Error + 'static)) -> Option<bool>,

@@ -16,9 +16,9 @@ const MAX_NESTED: u32 = 32;
 /// How long a chain of calls may be in which each call was made for a change by the one before.
 const MAX_CHAIN: u32 = 1_000;
 
-/// How many calls one operation may cause for changes by other hooks, beyond the calls for its own
-/// changes. A hook that makes two changes for each change that it gets would run nearly forever
-/// before the chain is too long.
+/// How many calls one operation may cause for changes by hooks, other than the hooks that were
+/// called for its own changes. A hook that makes two changes for each change that it gets would run
+/// nearly forever before the chain is too long.
 const MAX_FOLLOWING: u32 = 100_000;
 
 /// A call of a hook, and its cause.

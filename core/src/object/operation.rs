@@ -260,12 +260,12 @@ impl Transaction {
 
 /// An operation that is running. After a panic, its parts are dropped in this order.
 struct Operation<'a> {
-    /// The check at the end: an operation of its own, because even a single write may have to be
-    /// undone.
+    /// The changes that are checked at the end. They are an operation of their own, because even a
+    /// single write may have to be undone.
     checked: Option<Running<'a>>,
     whole: Running<'a>,
     early: Option<EarlyCheck<'a>>,
-    /// The events that listeners had not got when it began, and the number of callbacks.
+    /// The events that listeners had not yet got when it began, and the number of callbacks then.
     mark: Mark,
     callbacks: usize,
 }

@@ -173,7 +173,7 @@ impl Transaction {
         let new = self.operation(|| {
             let Some(new) = self.store.read(|kv| Ok(change(kv, &old)?))? else { return Ok(None) };
             let watched = self.watched_with(&new)?;
-            // Such a commit may lead to the same version as another one; see `unnumbered`.
+            // The commit may lead to the version of another transaction; see `unnumbered`.
             if self.schemas.begun.borrow().is_none() {
                 changes_unnumbered();
             }

@@ -14,7 +14,7 @@ pub(super) struct Output<W: Write> {
     escaped: String,
 }
 
-/// The tag that was written last.
+/// The part of the document that was written last.
 #[derive(PartialEq, Eq)]
 enum Last {
     /// A start tag, or the XML declaration.

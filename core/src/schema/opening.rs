@@ -401,7 +401,7 @@ pub(crate) fn open_schema_at(
         Some(schema) => Arc::clone(schema),
         None => return Err(SchemaError::UnknownSchema(config.id.to_string())),
     };
-    // Such a commit may lead to the same version as another one; see `unnumbered`.
+    // The commit may lead to the version of another transaction; see `unnumbered`.
     if tables != original && as_of == AsOf::Unknown {
         changes_unnumbered();
     }

@@ -316,8 +316,8 @@ impl Adding<'_> {
                     wanted
                 }
                 (None, None) => match self.asked_for.by_item.get(&schema_id) {
-                    // A later model asks for it. If another item has it already, that model is
-                    // refused then.
+                    // A later model asks for this ID for the item. If another item has it already,
+                    // that model is refused then.
                     Some(&id) if !self.tables.storage_ids.contains_key(&id) => id,
                     _ => self.free_storage_id().ok_or_else(table_full)?,
                 },

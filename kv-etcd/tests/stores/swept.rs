@@ -1,4 +1,4 @@
-//! The tombstones of removed keys, and which of them a sweep removes.
+//! The tombstones of removed keys, and the records that a sweep removes.
 
 use permazen_kv::{
     Direction, KeySpan, KvDatabase, KvDatabaseExt, KvRead, KvTransaction, KvWrite, TxOptions,

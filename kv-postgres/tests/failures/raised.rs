@@ -89,14 +89,14 @@ const STATES: [(&str, &str, &str); 33] = [
     ("54000", "store", "larger than the server takes"),
     ("55P03", "retry", "lock_timeout"),
     ("57014", "time-out", "statement_timeout"),
-    // The server shuts down: the store asks for the outcome of the commit.
+    // The server ends the connection, or shuts down: the store asks for the outcome of the commit.
     ("57P01", "retry", "the commit did not take place"),
     ("57P02", "retry", "the commit did not take place"),
     ("57P03", "retry", "the commit did not take place"),
     ("57P05", "retry", "the commit did not take place"),
 ];
 
-/// Commits that are refused with each state: the error that it becomes.
+/// Refuses commits with each state, and checks the error that the state becomes.
 fn each_state(is_late: bool) {
     let Some(server) = Postgres::shared().filter(|server| server.port() > 0) else { return };
     let store = refusing(server, is_late);

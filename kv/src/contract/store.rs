@@ -207,7 +207,7 @@ pub trait KvRead {
     }
 
     /// Names the spans that will be read soon, and returns whether that makes a difference. A store
-    /// for which each question is a round trip then asks for all of it at once, with its next
+    /// for which each question is a round trip then asks for all of them at once, with its next
     /// question; see [`remote`](crate::remote). Others do nothing. Changes no answer.
     ///
     /// ```
@@ -570,8 +570,8 @@ pub trait KvTransaction: KvWrite {
     ///
     /// If other programs write to the same files, LMDB counts their commits in the same way. SQLite
     /// does not count: its numbers have a meaning only for the store object that returned them.
-    /// Commits of other programs between two transactions of that object add at least one, however
-    /// many they are.
+    /// Commits of others, also through other store objects, add at least one between two
+    /// transactions of that object, however many they are.
     ///
     /// `None` if the store cannot tell, and in a transaction that has joined the group of another
     /// one.

@@ -317,7 +317,7 @@ fn visits_of_damaged_pages_end() {
                     let [_, by_pages, scanned] = all(reader, pages, KeySpan::FULL, direction, most);
                     for (seen, ended) in [by_pages, scanned] {
                         assert!(seen.len() <= 2 * PAIRS as usize, "{number}: {}", seen.len());
-                        // The keys before and after it may still be in order where they are now.
+                        // The keys around the changed one may still be in order where they are now.
                         let is_right = seen.len() == PAIRS as usize && seen.is_sorted();
                         let is_right = is_right || seen.iter().rev().is_sorted();
                         assert!(

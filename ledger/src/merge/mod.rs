@@ -2,8 +2,8 @@
 //! commit, `strategy.rs` is the interface of the code that decides its content: `merger.rs` decides
 //! entry by entry, and `content.rs` builds the content. `heads.rs` merges the heads of a branch.
 //! `squash.rs` makes one commit of several, and `squash_blockers.rs` finds the refs that forbid
-//! that. `sides.rs` gives a merger both sides of a merge, and `whole_ranges.rs` a merger that never
-//! mixes both sides in some ranges.
+//! that. `sides.rs` has the two sides of a merge, for a merger, and `whole_ranges.rs` is a merger
+//! that never mixes both sides in some ranges.
 
 pub(crate) mod content;
 pub(crate) mod heads;

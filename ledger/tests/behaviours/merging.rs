@@ -688,7 +688,7 @@ fn t092_the_rest_is_what_is_no_conflict() {
     let newer = heads.put(&heads.put(&heads.put(&base, "b", "newer"), "c", "newer"), "e", "newer");
     heads.show(&[older, newer]);
     let resolver = Recorder::new(|_, _, _, result| {
-        // The setting of a key counts, before or after.
+        // A value that is set for a key counts, whether it is set before or after.
         result.set(b"e", Merged::Older)?;
         result.take_rest()?;
         result.done()

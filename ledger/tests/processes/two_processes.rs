@@ -249,7 +249,7 @@ fn assert_serializable(rounds: &[Vec<Done>], last: &Lists, when: &str) {
 #[test]
 #[should_panic(expected = "no order explains")]
 fn what_has_no_order_is_found() {
-    // Each has read the list to which the other one has appended, from before that.
+    // Each has read the list of the other one, from before the other one appended to it.
     let read = Lists::from([(0, vec![]), (1, vec![])]);
     let done = |number, appended| Done { number, read: read.clone(), appended };
     let rounds = [vec![done(0, vec![0]), done(TRANSACTIONS, vec![1])]];

@@ -160,8 +160,7 @@ impl<'r> Query<'r> {
     ) -> Result<Flow> {
         let mut at_first = Needs { paths: keys.iter().map(|key| &key.path).collect(), whole: None };
         // A scan reads all pairs. The needed parts of a small object are kept, so that they are not
-        // read again.
-        // A limit leaves few objects, so the needed parts of them are read again.
+        // read again. A limit leaves few objects, so theirs are read again.
         let keeps = matches!(plan.source, Source::Type(_)) && plan.limit.is_none();
         if keeps {
             at_first.paths.extend(&needs.paths);
@@ -178,7 +177,7 @@ impl<'r> Query<'r> {
         })?;
         let mut sorted = sorter.finish()?;
         let mut loader = Loader::new(self, None, needs, &[]);
-        // Such objects were noted as damaged when they were read first.
+        // Damaged objects were noted when they were read first.
         let mut of_damaged = Loader::new(self, None, needs, &[]).without_notes();
         let mut pairs = Pairs::default();
         while sorted.next(&mut record)? {

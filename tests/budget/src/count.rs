@@ -64,7 +64,7 @@ fn body_that_is_counted(body: &mut dyn FnMut()) {
 }
 
 /// The functions of the C library that give and take memory. How many instructions they need
-/// depends on the free memory, which differs between runs, because the memory of hash maps is freed
+/// depends on the free memory, which differs between runs, because the items of hash maps are freed
 /// in another order each time. So theirs do not count; how often they are called does.
 const ALLOCATOR: [&str; 5] = ["malloc", "calloc", "realloc", "free", "posix_memalign"];
 

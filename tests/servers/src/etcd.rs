@@ -331,7 +331,7 @@ impl Etcd {
         self.ask_for(0, "POST", "/v3/kv/deleterange", all).expect("it removes them");
     }
 
-    /// Copies the data of the only member. It is ended meanwhile.
+    /// Copies the data of the only member. The member is ended meanwhile.
     ///
     /// # Panics
     /// If that fails.

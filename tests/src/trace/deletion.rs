@@ -30,8 +30,8 @@ pub enum Refused {
     MoreTold(Answer, String),
     /// Nothing that forbids it is left, so it was done, and undone again, as this says.
     Undone(String),
-    /// It is refused, but Java names an object that would go too, or does not call listeners that
-    /// change the refused deletion, as this says.
+    /// It is refused, but Java names an object that would go too, or does not call listeners whose
+    /// changes make it be refused for another reference, as this says.
     ForAnother(String),
 }
 

@@ -123,7 +123,7 @@ impl<R: BufRead> Texts<R> {
         self.element(text).map(Some)
     }
 
-    /// Reads an element, up to its end.
+    /// Reads an element, up to the comma or bracket after it.
     fn element(&mut self, text: &mut Text) -> Result<(), Stop> {
         (text.line, text.column) = (self.line, self.column);
         let (mut depth, mut is_text, mut is_escaped) = (0_u64, false, false);

@@ -12,8 +12,8 @@ use crate::model::error::Result;
 use crate::object::Transaction;
 use crate::schema::Schema;
 
-/// The statement of a model for a field that has the same definition. A statement for all its
-/// fields is meant for those that have changed.
+/// The statement of a model for a field that has the same definition. A statement of a model for
+/// all of its fields is meant for those that have changed.
 fn stated(decl: &FieldDecl) -> Option<&'static str> {
     match (decl.upgrade_with, decl.upgrade) {
         (Some(_), _) => Some("upgrade_with"),

@@ -18,7 +18,7 @@ pub struct Refusal {
     pub from: SchemaId,
     /// The schema of the models.
     pub to: SchemaId,
-    /// The losses.
+    /// The values that would be lost.
     pub losses: Vec<Loss>,
 }
 

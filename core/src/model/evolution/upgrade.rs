@@ -75,10 +75,10 @@ impl<'a> Move<'a> {
 
     /// The caller gives new values for some fields. Runs the conversions of those fields, and the
     /// conversion of the type if the caller gives all fields, with or without the counters. Undoes
-    /// the objects that they create; notes only which old values they carry over. If a conversion
-    /// of a field fails, it carries nothing over. If the conversion of the type fails, the move
-    /// fails too if a counter depends on it. The numbers that the conversion of the type writes to
-    /// counters that are not given stay in `writer`.
+    /// their changes; notes only which old values they carry over. If a conversion of a field
+    /// fails, it carries nothing over. If the conversion of the type fails, the move fails too if a
+    /// counter depends on it. The numbers that the conversion of the type writes to counters that
+    /// are not given stay in `writer`.
     fn conversions_of_given(
         &mut self,
         models: &Models,
@@ -114,9 +114,9 @@ impl<'a> Move<'a> {
         Ok(())
     }
 
-    /// Runs an own conversion, undoes the objects that it creates, and notes which old values it
-    /// carries over. The inner error is that of the conversion. The outer one is that of the store,
-    /// or a retryable error of the conversion.
+    /// Runs an own conversion, undoes its changes, and notes which old values it carries over. The
+    /// inner error is that of the conversion. The outer one is that of the store, or a retryable
+    /// error of the conversion.
     fn undone(
         &mut self,
         convert: impl FnOnce(&OldValues<'_>, &mut ObjectWriter<'_>) -> Result<()>,
@@ -184,9 +184,9 @@ impl<'a> Move<'a> {
         all.filter(|(position, _)| wanted(*position)).collect()
     }
 
-    /// Runs the own conversions for the fields that the caller does not give, of the type first and
-    /// then of the fields. The conversion of the type also runs if the caller gives only one of the
-    /// fields that it sets: the others need it.
+    /// Runs the own conversions for the fields that the caller does not give: first that of the
+    /// type, then those of the fields. The conversion of the type also runs if the caller gives
+    /// only one of the fields that it sets: the others need it.
     fn own_conversions(
         &mut self,
         models: &Models,

@@ -3,11 +3,11 @@
 //!
 //! `#[permazen::hooks]` writes declarations (`declare.rs`) in a block (`block.rs`). They are bound
 //! to the recorded schemas with the models (`compile.rs`). A listener of the object layer calls
-//! them (`call.rs`) with the change (`told.rs`): of which fields (`watched.rs`), and in which type
-//! (`change.rs`). The types that can have hooks are in `subject.rs`, as models in `among.rs`. Hooks
-//! of objects to which a path leads are in `along.rs`, the path in `route.rs`. Hooks that check
-//! objects are called by the rules (`checker.rs`, `validate.rs`). Observers take the same way as
-//! hooks (`observe.rs`).
+//! them (`call.rs`) with the data of the event (`told.rs`). `watched.rs` says which fields report
+//! their changes to hooks, and `change.rs` has the types in which hooks get the changes. The types
+//! that can have hooks are in `subject.rs`, as models in `among.rs`. Hooks of objects to which a
+//! path leads are in `along.rs`, the path in `route.rs`. Hooks that check objects are called by the
+//! rules (`checker.rs`, `validate.rs`). Observers take the same way as hooks (`observe.rs`).
 
 mod after;
 pub(crate) mod along;

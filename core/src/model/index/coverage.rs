@@ -32,7 +32,8 @@ impl Bindings {
         if let Some(known) = all.get(&key) {
             return Arc::clone(known);
         }
-        // Other threads need not wait while this is found out.
+        // `write` below would wait for this lock forever. It is released already here, so that no
+        // other thread waits while this is found out.
         drop(all);
         let others: Arc<[Other]> = find().into();
         let mut all = binding.others.write().unwrap_or_else(PoisonError::into_inner);

@@ -33,7 +33,8 @@ pub(super) fn remember(
     view: &IndexView<'_>,
     keys: Option<&Arc<dyn Encoding>>,
 ) -> Result<()> {
-    // `how` is no part of what is remembered, so only the usual one is.
+    // A remembered view does not say how it was opened, so only views that were opened in the
+    // usual way are remembered.
     if how != OpenAs::default() {
         return Ok(());
     }

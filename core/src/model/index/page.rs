@@ -23,8 +23,8 @@ pub struct Page<E> {
     pub entries: Vec<E>,
     /// Where the next page begins in the same direction; `None` if there were no more results.
     pub next: Option<PageToken>,
-    /// Where the first result of this page is: the method for the other direction returns the page
-    /// before it for this token. `None` if the page is empty.
+    /// Where the first result of this page is. With this token, the method for the other direction
+    /// returns the page before it. `None` if the page is empty.
     pub start: Option<PageToken>,
 }
 

@@ -99,8 +99,7 @@ impl fmt::Display for Violation {
     }
 }
 
-/// The fault of the partial index of values that must be unique, in words for the program that
-/// wrote to it.
+/// What the partial index of a unique rule lacks, in words for the program that wrote to it.
 fn described_for_unique(error: &Error) -> Option<String> {
     let Error::PartialIndex { index, type_name, missing, schemas, immovable } = error else {
         return None;

@@ -7,7 +7,7 @@ use crate::schema::{ResolvedField, Schema};
 /// Records whose keys begin alike.
 #[derive(Debug)]
 pub(super) struct Lane {
-    /// The common beginning of all keys of the lane. No other lane has keys with it.
+    /// The common beginning of all keys of the lane. No other lane has keys that begin with it.
     pub(super) prefix: Vec<u8>,
     /// Whether a record is all pairs of an object, not one pair.
     pub(super) of_objects: bool,

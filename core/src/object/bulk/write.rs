@@ -108,7 +108,7 @@ impl Loaded {
                         kept.push(chunk);
                         put?;
                     }
-                    // Even if it is not known whether the commit took place, pairs may be there.
+                    // If it is not known whether the commit took place, pairs may be there.
                     load.will_have_pairs();
                     Ok(tx.commit()?)
                 })?;

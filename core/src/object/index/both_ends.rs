@@ -22,7 +22,7 @@ pub(super) struct BothEnds<'t> {
     done: bool,
 }
 
-/// The result of a walk.
+/// The entry that a walk has found.
 #[derive(Clone, Copy)]
 pub(super) enum FoundEntry {
     /// A plain entry.

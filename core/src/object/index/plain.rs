@@ -15,7 +15,7 @@ use crate::layout;
 use crate::object::error::Result;
 use crate::object::store::{Keep, LiveScan};
 
-/// Finds out whether the value of a key ends where its object ID begins.
+/// The code that finds out whether the value of a key ends where its object ID begins.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum EndOfValue {
     /// The walk.
@@ -45,10 +45,11 @@ pub(super) struct IdAtEnd {
 #[derive(Clone, Copy, Default)]
 pub(super) struct KeptEntry {
     id: u64,
-    /// The first eight bytes from the start of the value, if the value has at most eight bytes and
-    /// its first byte gives its length. Otherwise where the key is that was appended: its length,
-    /// at most [`LONG`], and its offset in 32 bits. They can be distinguished: the first byte of
-    /// such a value is never zero, that of a place always is.
+    /// Eight bytes from the start of the value on, if the value has at most eight bytes and its
+    /// first byte gives its length. Those after a shorter value are the next ones of the key.
+    /// Otherwise where the key is that was appended: its length, at most [`LONG`], and its offset
+    /// in 32 bits. They can be distinguished: the first byte of such a value is never zero, that of
+    /// a place always is.
     value: u64,
 }
 
@@ -71,7 +72,7 @@ impl KeptEntry {
         self.value.to_be_bytes()[0]
     }
 
-    /// The eight bytes from the start of the value, if the value is short.
+    /// If the value is short: the eight bytes from its start on, also those after it.
     #[inline]
     pub(super) fn short_value(self) -> [u8; 8] {
         self.value.to_be_bytes()

@@ -112,8 +112,8 @@ impl Object<'_, '_> {
         let (was, is): (Option<Pair>, Option<Pair>) =
             (side(&self.before, old), side(&self.after, new));
         let is_stray = (old.is_some() && was.is_none()) || (new.is_some() && is.is_none());
-        // A pair can be content on one side only, for example after a move. Then it is told both
-        // ways.
+        // A pair can be content on one side only, for example after a move. Then it is told both as
+        // a pair and as content of its field.
         if is_stray {
             self.strays.push(changed.clone());
         }

@@ -26,7 +26,7 @@ impl BeingDeleted {
 
     /// Sets whether hooks are being called because this object is being deleted.
     pub(in crate::object) fn set_calling_hooks(&self, id: ObjId, calling: bool) {
-        // A hook can delete another object that leads to this one. Then it is taken out already.
+        // `enter` put it here, and while hooks are called, `delete_and_queue` leaves it here.
         if let Some(state) = self.0.borrow_mut().get_mut(&id) {
             *state = calling;
         }

@@ -114,9 +114,9 @@ impl<'t> Cascade<'t> {
 
 impl Transaction {
     /// Notes what forbids the deletion of an object through a field. Whether that refuses the
-    /// deletion is known at the end, because the object that forbids it may be deleted too. Refuses
-    /// it at once if this is the first of all, cannot go by its type, and no listener to the
-    /// deletion can let go of the object.
+    /// deletion is known at the end, because the reference that forbids it may go too. Refuses it
+    /// at once if this is the first refusal, the referring object cannot go by its type, and no
+    /// listener to the deletion can let go of the object.
     pub(super) fn note_refusal(
         &self,
         field: &Incoming,

@@ -124,7 +124,7 @@ impl Transaction {
                 }
             }
             // Maps change before the judgement: an entry that goes can hold a reference that
-            // forbids it.
+            // forbids the deletion.
             self.change_maps(cascade)?;
             self.judge(cascade)?;
             Ok(found)
@@ -223,7 +223,7 @@ impl Transaction {
         change: Unreference,
         cascade: &mut Cascade<'_>,
     ) -> Result<()> {
-        // Without anything to tell, nothing need find out which objects did refer.
+        // Without `tell`, it need not be found out which objects did refer.
         if cascade.tell.is_none() {
             return self.unreference_all(holders, field, target, change, &mut cascade.null_keys);
         }

@@ -64,7 +64,8 @@ impl Transaction {
     /// The field in the type of `holder`, if it can become null in many objects at once: no
     /// listener watches it, and no other index has its value.
     fn place_to_nullify(&self, holder: ObjId, field: StorageId) -> Result<Option<ReferenceField>> {
-        // The walk also reads pairs of other objects. Elsewhere these reads could be conflicts.
+        // The walk also reads pairs of other objects. Where reads are checked for conflicts, or the
+        // store is far away, these must not be read.
         if !self.store.reads_on_freely() {
             return Ok(None);
         }

@@ -221,7 +221,7 @@ impl Store {
         near: &[u8],
         read: impl FnOnce(Option<(&[u8], Option<&[u8]>)>) -> R,
     ) -> Result<R> {
-        // If the transaction may not write, it only reads. So it does while its store is lent.
+        // If the transaction may not write, or its store is lent, it only reads.
         if self.refusing.get() || self.reads_untracked() || self.check_not_lent().is_err() {
             return self.get_near(key, near, read);
         }
@@ -670,7 +670,8 @@ impl Store {
     /// Commits the transaction of the store, and ends this one.
     pub(crate) fn commit(&self) -> Result<()> {
         if self.broken.get() {
-            // The undo has failed, so the pairs are in a state that no operation has made.
+            // An undo has failed, or the recorded schemas could not be read after one. What the
+            // transaction has written must not be committed.
             self.rollback();
             return Err(self.broken_by());
         }

@@ -215,7 +215,7 @@ impl<'s, K: Keep> LiveScan<'s, K> {
         self.returned = true;
     }
 
-    /// Decides which parts of pairs are kept.
+    /// The value that decides which parts of pairs are kept.
     #[inline]
     pub(crate) fn keep(&self) -> &K {
         &self.keep

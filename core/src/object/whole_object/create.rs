@@ -53,7 +53,7 @@ impl Transaction {
     }
 
     /// The same, but with default values, of which these fields are then set to their values in
-    /// `data`. Writes of listeners to creation to other fields stay.
+    /// `data`. Values that creation listeners write to other fields stay.
     pub(crate) fn create_and_set(
         &self,
         id: Option<ObjId>,

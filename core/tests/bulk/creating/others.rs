@@ -305,8 +305,8 @@ fn what_hooks_that_validate_write_is_kept_whenever_rules_are_checked() {
     }
 }
 
-/// More than are checked together at a time. The hook of the last object mends the rules that the
-/// first objects break.
+/// More than are checked together at a time. The hook of the last object changes the first one, so
+/// that the first objects break no rule any more.
 #[test]
 fn hooks_of_later_objects_may_mend_earlier_ones() {
     let builder = Permazen::builder(MemoryStore::new()).model::<Mended>().model::<Seen>();

@@ -4,9 +4,8 @@
 use permazen::model::{Changed, Path};
 use permazen::{Obj, ObjId, PermazenObject, Ref, Result};
 
-/// Carts with items of products of makers. The attributes are those of the three references. Only
-/// where references stay when the object they refer to is deleted, carts have hooks of their own
-/// for that.
+/// Carts with items of products of makers. The attributes are those of the three references. The
+/// hooks of carts for deleted makers and products count only where references to these stay.
 macro_rules! shop {
     ($module:ident, stay = $stay:literal, cart($($cart:tt)*), product($($product:tt)*), maker($($maker:tt)*)) => {
         mod $module {
