@@ -1,5 +1,5 @@
-//! Version 2 of the tracker. Comments at the fields name the changes, and say how the values of version
-//! 1 are carried over.
+//! Version 2 of the tracker. Comments at the fields name the changes, and say how the values of
+//! version 1 are carried over.
 
 pub mod print;
 

@@ -540,8 +540,8 @@ impl Connection {
         sent.map_err(|error| self.lost(error))
     }
 
-    /// Sends the messages that were added. A server that takes no more of them may itself be waiting
-    /// until its answers are taken; so this takes answers meanwhile.
+    /// Sends the messages that were added. A server that takes no more of them may itself be
+    /// waiting until its answers are taken; so this takes answers meanwhile.
     fn send_all(&mut self) -> io::Result<()> {
         if !self.is_of_this_process() {
             return Err(io::Error::other(FORKED));

@@ -420,8 +420,8 @@ fn a_value_whose_commit_goes_just_before_a_round_is_garbage_after_it() {
     });
     put(&collector.page, MAIN, &[(b"a", b"1")]).unwrap();
     let first = collector.page.head(MAIN).unwrap();
-    // The collector has searched for rows that streams have left, and begins its round with the next
-    // slice.
+    // The collector has searched for rows that streams have left, and begins its round with the
+    // next slice.
     let phase = || rows(&host, 0x32)[0].1[47];
     let slices = (1..).find(|_| !collect(&collector.page, 1) || phase() != 0).unwrap();
     while collect(&collector.page, 1) {}

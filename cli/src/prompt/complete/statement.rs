@@ -19,8 +19,8 @@ pub(super) fn statements() -> impl Iterator<Item = &'static str> {
     words().filter(|word| begins_statement(word))
 }
 
-/// The candidates after these pieces, of which the first begins a statement. `typed` is the beginning of the
-/// word to complete.
+/// The candidates after these pieces, of which the first begins a statement. `typed` is the
+/// beginning of the word to complete.
 pub(super) fn candidates(
     before: &[Token<'_>],
     typed: &str,
