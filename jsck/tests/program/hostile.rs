@@ -160,7 +160,7 @@ fn schema_values_of_ten_megabytes() {
             .chain([b"</ObjectType></Schema>\n".to_vec()]),
     );
     let long_name = format!("<Schema><ObjectType name=\"{}\"/></Schema>", "a".repeat(TEN_MB));
-    for value in [
+    let values = [
         noise(9, TEN_MB),
         [&[0x78, 0xda][..], &noise(10, TEN_MB)].concat(),
         // A gigabyte of spaces in a megabyte.
@@ -171,11 +171,16 @@ fn schema_values_of_ten_megabytes() {
         open(500_000),
         many_fields,
         compressed(std::iter::once(long_name.into_bytes())),
-    ] {
-        let (_dir, path) = environment(&[(&[0, 1, 2], &value)]);
-        let output = run(&["--json"], &path);
-        assert_eq!(output.status.code(), Some(1), "a schema that no program wrote");
-    }
+    ];
+    std::thread::scope(|scope| {
+        for value in &values {
+            scope.spawn(|| {
+                let (_dir, path) = environment(&[(&[0, 1, 2], value)]);
+                let output = run(&["--json"], &path);
+                assert_eq!(output.status.code(), Some(1), "a schema that no program wrote");
+            });
+        }
+    });
 }
 
 #[test]

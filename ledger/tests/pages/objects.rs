@@ -176,7 +176,7 @@ fn objects_survive_each_failure_of_the_host() {
     object_script(MemoryStore::new(), &mut all).unwrap();
     for (error, loses) in errors {
         let mut early = 0;
-        for n in (1..).step_by(5) {
+        for n in (1..).step_by(11) {
             let host = MemoryStore::new();
             let failing = FaultStore::new(host.clone());
             let faults = failing.faults();
