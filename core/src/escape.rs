@@ -102,7 +102,8 @@ pub const PASSWORD_REFUSED: &str = "a password in an argument can be seen by oth
 
 /// What the errors of stores on servers say of passwords, and the same for a program that takes
 /// none in a URL.
-const PASSWORDS: [[&str; 2]; 2] = [
+const PASSWORDS: [[&str; 2]; 3] = [
+    ["://user:password@", "://user@"],
     ["in the URL, in PGPASSWORD", "in PGPASSWORD"],
     ["in the URL or in ETCD_PASSWORD", "in ETCD_PASSWORD"],
 ];
@@ -117,6 +118,8 @@ const PASSWORDS: [[&str; 2]; 2] = [
 /// assert_eq!(without_password_in_url(said), "name it in PGPASSWORD or in ~/.pgpass");
 /// let said = "the password in the URL or in ETCD_PASSWORD";
 /// assert_eq!(without_password_in_url(said), "the password in ETCD_PASSWORD");
+/// let said = "expected etcd://user:password@host:port/prefix";
+/// assert_eq!(without_password_in_url(said), "expected etcd://user@host:port/prefix");
 /// ```
 pub fn without_password_in_url(error: &str) -> String {
     PASSWORDS.iter().fold(error.to_owned(), |text, [said, shown]| text.replace(said, shown))

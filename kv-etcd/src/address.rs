@@ -67,7 +67,7 @@ impl Address {
         if prefix.contains(':') {
             return Err(wrong("the prefix has a colon, which ends it in the keys"));
         }
-        if url.password.is_some() && url.user.is_empty() {
+        if url.password.as_ref().is_some_and(|it| !it.is_empty()) && url.user.is_empty() {
             return Err(wrong("there is a password without a user"));
         }
         let mut address = Address {

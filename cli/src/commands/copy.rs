@@ -133,7 +133,7 @@ impl Copy {
             target.begin(&TxOptions::writing().with_wait(slice)).map_err(of_target)
         })?;
         let mut removed = 0;
-        if kv.at_least(&[], None)?.is_some() {
+        if kv.at_least(&[], None).map_err(of_target)?.is_some() {
             self.must_force(target.name())?;
             removed = remove_span(&mut *kv, KeySpan::FULL, &session.interrupt)?;
         }

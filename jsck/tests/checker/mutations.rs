@@ -2,7 +2,7 @@
 //! which nothing is found, or refuses. What repair announces before it changes anything brings the
 //! old pairs back. Repair of derived data leaves objects unchanged.
 //!
-//! `PERMAZEN_MUTATIONS` sets the number of rounds (300 for the small database).
+//! `PERMAZEN_MUTATIONS` sets the number of rounds (120 for the small database).
 
 use std::collections::BTreeMap;
 use std::path::Path;

@@ -1,7 +1,7 @@
 //! `jsck --repair` is killed at random instants. The database is as before or as after the repair,
 //! the undo file was complete before the first change, and a second repair ends clean.
 //!
-//! `PERMAZEN_KILLS` sets how often (default 40). `PERMAZEN_SEED` repeats the pauses.
+//! `PERMAZEN_KILLS` sets how often (default 24). `PERMAZEN_SEED` repeats the pauses.
 
 use std::path::Path;
 use std::process::{Command, Stdio};

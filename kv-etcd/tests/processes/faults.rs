@@ -1,6 +1,6 @@
 //! Members and programs that stop at once while programs commit.
 //!
-//! `PERMAZEN_FAULTS=full` does it 50 times instead of 2 (programs: 200 times instead of 8), or as
+//! `PERMAZEN_FAULTS=full` does it 50 times instead of 4 (programs: 200 times instead of 4), or as
 //! often as it says.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};

@@ -69,15 +69,18 @@ fn threads_read_one_state_through_several_connections() {
             let mut put = || {
                 number += 1;
                 let key = (number * 7_919 % PAIRS).to_be_bytes();
-                store.write(|tx| tx.put(&key, &number.to_be_bytes())).unwrap();
+                store.write(|tx| tx.put(&key, &number.to_be_bytes()))
             };
-            // Something is written before each time that the others read, and while they do.
-            for _ in 0..2 {
-                put();
+            // Something is written before each time that the others read, and while they do. They
+            // would wait forever if a failure ended this thread before.
+            let written = [0, 1].map(|_| {
+                let written = put();
                 all_ready.wait();
-            }
+                written
+            });
+            written.into_iter().for_each(|written| written.unwrap());
             while !is_over.load(Ordering::Relaxed) {
-                put();
+                put().unwrap();
             }
         });
         let readers: Vec<_> = (0..4)

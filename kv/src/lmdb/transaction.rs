@@ -277,6 +277,9 @@ impl KvTransaction for WriteTransaction {
     /// that begins as read-only never takes it.
     fn set_read_only(&mut self) -> Result<()> {
         self.deadline.check()?;
+        if let Some((failure, _)) = &self.failed {
+            return Err(failure.error());
+        }
         self.discard = true;
         Ok(())
     }
@@ -294,12 +297,14 @@ impl KvTransaction for WriteTransaction {
     fn commit(mut self: Box<Self>) -> Result<()> {
         self.deadline.check()?;
         self.env.check_process()?;
-        if self.discard {
-            return Ok(());
-        }
         // Others that would commit together with it are not kept waiting for that.
         if let Some((failure, _)) = &self.failed {
-            return self.env.right_to_write.counts().committed(Err(failure.error()));
+            let failed = Err(failure.error());
+            let counts = self.env.right_to_write.counts();
+            return if self.discard { failed } else { counts.committed(failed) };
+        }
+        if self.discard {
+            return Ok(());
         }
         let has_written = self.has_written;
         let lock = Arc::clone(&self.env.right_to_write);

@@ -15,7 +15,7 @@ pub(crate) struct EarlierFailure {
 impl EarlierFailure {
     pub(crate) fn of(error: &KvError) -> Self {
         let what = match error {
-            KvError::Retry(what) => what.clone(),
+            KvError::Retry(what) | KvError::Stale(what) => what.clone(),
             KvError::Conflict(conflict) => conflict.to_string(),
             error => error.to_string(),
         };

@@ -402,6 +402,17 @@ fn a_closure_that_hides_the_error_of_a_map_that_is_used_up_runs_again() {
         assert_eq!(tx.version(), version);
         let error = tx.commit().unwrap_err();
         assert!(error.is_retryable() && error.to_string().contains("is used up"), "{error}");
+        // So does the end of a transaction that is to write nothing, and the wish for that.
+        let mut tx = writing(&store);
+        assert!(tx.put(b"larger", &vec![7; 60 << 20]).is_err());
+        let error = tx.set_read_only().unwrap_err();
+        assert!(error.is_retryable(), "{error}");
+        drop(tx);
+        let mut tx = writing(&store);
+        tx.set_read_only().unwrap();
+        assert!(tx.put(b"larger", &vec![7; 120 << 20]).is_err());
+        let error = tx.commit().unwrap_err();
+        assert!(error.is_retryable(), "{error}");
         // The right to write was given back.
         put(&store, b"other", b"value");
         assert_eq!(dump(&*reading(&store)).len(), 3);

@@ -89,7 +89,7 @@ fn compare(tx: &Tx<'_>, step: &Step, references: &References) -> Outcome<Refused
     let objects: BTreeSet<ObjId> = tx.tx.all_objects()?.to_vec()?.into_iter().collect();
     let before = tx.tx.read_pairs(|kv| Ok(digest::state_digest(kv)?))?;
     let mut done = None;
-    let acts_left = tx.context.log.acts_left();
+    tx.context.log.take_changed();
     // The error undoes it.
     let _: Result<(), Error> = tx.tx.atomic(|_| {
         let answer = perform(tx, step);
@@ -114,8 +114,16 @@ fn compare(tx: &Tx<'_>, step: &Step, references: &References) -> Outcome<Refused
         return Err(fail(format!("{holder} forbids the deletion of {target}, and is left")));
     }
     // A listener can have set the reference for which Java has refused it. It is gone again.
-    let has_acted = tx.context.log.acts_left() != acts_left;
-    if !has_acted && !references.all.iter().any(|it| forbids(it, &gone) && explained(step, it)) {
+    let changed = tx.context.log.take_changed();
+    let is_set_by_listener = match step.get("detail") {
+        Some(named) => {
+            named.get("referrer").and_then(Value::as_str).is_some_and(|it| changed.contains(it))
+        }
+        None => !changed.is_empty(),
+    };
+    if !is_set_by_listener
+        && !references.all.iter().any(|it| forbids(it, &gone) && explained(step, it))
+    {
         return Err(fail("it was done, and there is no reference for which Java has refused it"));
     }
     Ok(Refused::Undone(format!("{root}: all that forbids the deletion goes too")))

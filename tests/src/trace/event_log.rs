@@ -1,6 +1,6 @@
 //! The events that listeners and callbacks got.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use serde_json::Value;
@@ -11,6 +11,7 @@ use serde_json::Value;
 pub struct EventLog {
     told: Arc<Mutex<Vec<Value>>>,
     left: Arc<Mutex<ActsLeft>>,
+    changed: Arc<Mutex<BTreeSet<String>>>,
 }
 
 /// How often each listener acts yet, by its name.
@@ -36,6 +37,16 @@ impl EventLog {
         for name in events.iter().filter_map(|event| event.get("listener")?.as_str()) {
             self.acts(name);
         }
+    }
+
+    /// Notes the ID of an object that a listener changes.
+    pub(super) fn note_change(&self, id: &str) {
+        self.changed.lock().unwrap_or_else(PoisonError::into_inner).insert(id.to_owned());
+    }
+
+    /// The IDs of the objects that listeners have changed since the last look.
+    pub(super) fn take_changed(&self) -> BTreeSet<String> {
+        std::mem::take(&mut *self.changed.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     pub(super) fn set_acts(&self, name: &str, times: u64) {

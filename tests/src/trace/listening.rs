@@ -51,6 +51,9 @@ impl Reaction {
             if step.op() == "fail" {
                 return Err(Error::listener("the trace asked for this failure"));
             }
+            if let Ok(id) = step.text("id") {
+                self.context.log.note_change(id);
+            }
             perform(&tx, step).map_err(Refusal::into_error)?;
         }
         Ok(())

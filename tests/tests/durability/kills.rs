@@ -1,7 +1,7 @@
 //! A process that changes objects is killed at random instants. What it acknowledged must exist.
 //! The commit that it was making must exist completely or not at all. The database must be healthy.
 //!
-//! `PERMAZEN_KILLS` sets how often this is tried with each store (default 150).
+//! `PERMAZEN_KILLS` sets how often this is tried with each store (default 50).
 
 use std::path::Path;
 use std::time::Duration;

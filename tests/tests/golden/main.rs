@@ -25,9 +25,7 @@ use std::process::ExitCode;
 use std::thread;
 
 use options::Options;
-use report::Report;
-
-type Run = fn(&Path, &mut Report);
+use report::{Report, Run};
 
 /// The kinds of cases, each in the folder of its name.
 const KINDS: &[(&str, Run)] = &[
@@ -65,13 +63,13 @@ fn main() -> ExitCode {
             .map(|(folder, run)| {
                 let mut part = report.part();
                 scope.spawn(move || {
-                    run(folder, &mut part);
+                    part.run(folder, *run);
                     part
                 })
             })
             .collect();
         for part in parts {
-            // A panic in a case is caught there; this one is outside of them.
+            // `run` catches panics.
             report.add(part.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
         }
     });

@@ -3,6 +3,7 @@
 use std::any::Any;
 use std::cell::RefCell;
 use std::panic::{self, AssertUnwindSafe};
+use std::path::Path;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
@@ -18,6 +19,9 @@ struct Group {
     skipped: usize,
     took: Duration,
 }
+
+/// Finds the cases of a folder and runs them.
+pub type Run = fn(&Path, &mut Report);
 
 /// The cases that ran, by group.
 #[derive(Debug)]
@@ -63,6 +67,14 @@ impl Report {
     /// A report of some of the cases, for a thread of its own.
     pub fn part(&self) -> Report {
         Report::with(self.options.clone(), self.silent)
+    }
+
+    /// Finds and runs the cases of a folder. A panic outside of them counts as a case that failed.
+    pub fn run(&mut self, folder: &Path, run: Run) {
+        if panic::catch_unwind(AssertUnwindSafe(|| run(folder, self))).is_err() {
+            let what = PANIC.with(|text| text.take());
+            self.case("cases", &folder.display().to_string(), || Err(Stop::Fail(what)));
+        }
     }
 
     /// Adds a part.

@@ -17,7 +17,7 @@ const THREADS: &str = "2";
 /// Records are compared with the database after this many rounds, and at the end.
 const ROUNDS_TO_CHECK: usize = 20;
 
-/// How many faults: a fiftieth of `full`, unless `PERMAZEN_FAULTS` is a number, or `full`.
+/// How many faults: a fiftieth of `full`, but at least 4 for each kind to come, unless `PERMAZEN_FAULTS` is a number, or `full`.
 ///
 /// # Panics
 /// If it is neither.
@@ -25,7 +25,7 @@ pub fn rounds(full: usize) -> usize {
     match std::env::var("PERMAZEN_FAULTS") {
         Ok(all) if all == "full" => full,
         Ok(number) => number.parse().unwrap(),
-        Err(_) => full.div_ceil(50),
+        Err(_) => full.div_ceil(50).max(4),
     }
 }
 
