@@ -17,7 +17,8 @@ const THREADS: &str = "2";
 /// Records are compared with the database after this many rounds, and at the end.
 const ROUNDS_TO_CHECK: usize = 20;
 
-/// How many faults: a fiftieth of `full`, but at least 4 for each kind to come, unless `PERMAZEN_FAULTS` is a number, or `full`.
+/// How many faults: a fiftieth of `full`, but at least 4 for each kind to come, unless
+/// `PERMAZEN_FAULTS` is a number, or `full`.
 ///
 /// # Panics
 /// If it is neither.
