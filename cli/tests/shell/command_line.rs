@@ -173,7 +173,7 @@ fn a_path_with_a_colon_and_a_kind_that_is_given() {
     assert!(wrong.contains("a:b"), "{wrong}");
 }
 
-/// What cannot be opened is told which kinds there are, so the help says the same.
+/// The error for an unknown kind of store lists all kinds, and the help names the same ones.
 #[test]
 fn the_help_names_every_kind_of_store() {
     let unknown = Ran::of(&mut program("nosuch:x".as_ref(), &["info"])).failed(2);

@@ -388,7 +388,7 @@ fn advice_about_passwords_of_postgresql_names_what_the_shell_takes() {
     says_where_passwords_belong(&url, "PGPASSWORD", None, missing);
     let wrong = "at the password in PGPASSWORD or in ~/.pgpass";
     says_where_passwords_belong(&url, "PGPASSWORD", Some("wrong"), wrong);
-    // What it says is enough.
+    // The variable that the message names is enough.
     let db = Fixture::new();
     let copy = ["copy", &url];
     let right = Some(("PGPASSWORD", "right"));
@@ -414,7 +414,7 @@ fn advice_about_passwords_of_etcd_names_what_the_shell_takes() {
     says_where_passwords_belong(&url, "ETCD_PASSWORD", None, missing);
     let wrong = "look at the user in the URL, and at the password in ETCD_PASSWORD";
     says_where_passwords_belong(&url, "ETCD_PASSWORD", Some("wrong"), wrong);
-    // What it says is enough.
+    // The variable that the message names is enough.
     let db = Fixture::new();
     let right = Some(("ETCD_PASSWORD", "right"));
     let copied = with_password(db.path().to_str().unwrap(), &["copy", &url], right);

@@ -173,18 +173,16 @@ fn schema_values_of_ten_megabytes() {
         compressed(std::iter::once(long_name.into_bytes())),
     ];
     // Each process may need 400 MiB, so there are only two at a time.
-    let next = std::sync::atomic::AtomicUsize::new(0);
-    let check = || {
-        while let Some(value) = values.get(next.fetch_add(1, std::sync::atomic::Ordering::Relaxed))
-        {
-            let (_dir, path) = environment(&[(&[0, 1, 2], value)]);
-            let output = run(&["--json"], &path);
-            assert_eq!(output.status.code(), Some(1), "a schema that no program wrote");
-        }
-    };
     std::thread::scope(|scope| {
-        scope.spawn(check);
-        scope.spawn(check);
+        for half in values.chunks(values.len().div_ceil(2)) {
+            scope.spawn(move || {
+                for value in half {
+                    let (_dir, path) = environment(&[(&[0, 1, 2], value)]);
+                    let output = run(&["--json"], &path);
+                    assert_eq!(output.status.code(), Some(1), "a schema that no program wrote");
+                }
+            });
+        }
     });
 }
 

@@ -17,6 +17,7 @@ use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 
 use crate::support::clock::TestClock;
+use crate::support::faults;
 use crate::support::page::{Map, assert_clean_when, copy};
 
 const MINUTE: Duration = Duration::from_secs(60);
@@ -554,15 +555,13 @@ fn with_each_failure(with_references: bool) {
         ("unknown, done", || KvError::OutcomeUnknown("cut".into()), false),
         ("unknown, not done", || KvError::OutcomeUnknown("cut".into()), true),
     ];
-    // Otherwise each seventh operation fails, in each of the six rows another seventh.
-    let is_full = std::env::var("PERMAZEN_FAULTS").is_ok_and(|faults| faults == "full");
-    let step = if is_full { 1 } else { 7 };
+    let distance = faults::distance(7);
     let mut row = 0;
     for (name, error, loses) in errors {
         for all in [false, true] {
             let mut early = 0;
             row += 1;
-            for n in (1 + row % step..).step_by(step as usize) {
+            for n in faults::failing(row, distance) {
                 let (host, clock) = (MemoryStore::new(), TestClock::new());
                 let failing = FaultStore::new(host.clone());
                 let faults = failing.faults();
@@ -585,7 +584,7 @@ fn with_each_failure(with_references: bool) {
                 early += u64::from(!check_after(&host, &clock, &told, &what));
             }
             assert!(
-                early < 40 / step + 2,
+                early < 40 / distance + 2,
                 "{name}: after {early} failures there was no page to check"
             );
         }

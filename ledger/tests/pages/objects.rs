@@ -10,6 +10,8 @@ use permazen_kv::memory::MemoryStore;
 use permazen_kv::{Direction, Durability, KeySpan, KvDatabase, KvError, KvRead, TxOptions};
 use permazen_ledger::{CommitId, LedgerError, MAIN, Page, PageId, Repository, Retention};
 
+use crate::support::faults;
+
 #[derive(PermazenObject, Debug, Clone, Default, PartialEq)]
 struct Person {
     #[permazen(indexed, unique)]
@@ -174,12 +176,10 @@ fn objects_survive_each_failure_of_the_host() {
     ];
     let mut all = Vec::new();
     object_script(MemoryStore::new(), &mut all).unwrap();
-    // Otherwise each eleventh operation fails, in each row another eleventh.
-    let is_full = std::env::var("PERMAZEN_FAULTS").is_ok_and(|faults| faults == "full");
-    let step = if is_full { 1 } else { 11 };
+    let distance = faults::distance(11);
     for (row, (error, loses)) in (0..).zip(errors) {
         let mut early = 0;
-        for n in (1 + 4 * row % step..).step_by(step as usize) {
+        for n in faults::failing(4 * row, distance) {
             let host = MemoryStore::new();
             let failing = FaultStore::new(host.clone());
             let faults = failing.faults();
@@ -217,6 +217,6 @@ fn objects_survive_each_failure_of_the_host() {
                 break;
             }
         }
-        assert!(early < 10, "after {early} failures there was no page to check");
+        assert!(early < 50 / distance + 2, "after {early} failures there was no page to check");
     }
 }

@@ -3,5 +3,6 @@
 
 pub(crate) mod children;
 pub(crate) mod clock;
+pub(crate) mod faults;
 pub(crate) mod hosts;
 pub(crate) mod page;

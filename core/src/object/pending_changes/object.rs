@@ -112,8 +112,8 @@ impl Object<'_, '_> {
         let (was, is): (Option<Pair>, Option<Pair>) =
             (side(&self.before, old), side(&self.after, new));
         let is_stray = (old.is_some() && was.is_none()) || (new.is_some() && is.is_none());
-        // A pair can be content on one side only, for example after a move. Then it is told both as
-        // a pair and as content of its field.
+        // A pair can be content on one side only, for example after a move. Then it is given both
+        // as a pair and as content of its field.
         if is_stray {
             self.strays.push(changed.clone());
         }
@@ -184,7 +184,7 @@ impl Object<'_, '_> {
                 NetContent::Set { removed: elements(old), added: elements(new) }
             }
             ResolvedKind::List { .. } => match before.zip(after) {
-                // Only the touched pairs are at hand here, but a list is told with all of its
+                // Only the touched pairs are at hand here, but a list is given with all of its
                 // elements.
                 Some((before, after)) if before.storage_id == after.storage_id => {
                     self.lists(before)?
