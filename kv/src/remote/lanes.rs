@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, TryLockError};
 use std::thread;
 
 use super::engine::Siblings;
-use super::state::State;
+use super::lane::Lane;
 use crate::store_parts::counts::Counts;
 use crate::store_parts::lock::lock;
 
@@ -15,7 +15,7 @@ const MOST: usize = 15;
 
 /// The first session, and the sessions that were made because others were busy.
 pub(super) struct Lanes {
-    pub(super) first: Mutex<State>,
+    pub(super) first: Mutex<Lane>,
     others: OnceLock<Others>,
 }
 
@@ -23,11 +23,11 @@ struct Others {
     make: Siblings,
     counts: Arc<Counts>,
     /// Filled from the start.
-    lanes: Box<[OnceLock<Mutex<State>>]>,
+    lanes: Box<[OnceLock<Mutex<Lane>>]>,
 }
 
 impl Lanes {
-    pub(super) fn new(first: State) -> Self {
+    pub(super) fn new(first: Lane) -> Self {
         Lanes { first: Mutex::new(first), others: OnceLock::new() }
     }
 
@@ -40,27 +40,27 @@ impl Lanes {
     /// A session that no thread uses now. If there are several, the one that this thread has used
     /// last, because it has the pairs that the thread has read and asked for. Waits for the first
     /// session if all are busy and no more can be made.
-    pub(super) fn choose(&self) -> MutexGuard<'_, State> {
+    pub(super) fn choose(&self) -> MutexGuard<'_, Lane> {
         let Some(others) = self.others.get() else { return lock(&self.first) };
         let me = thread::current().id();
         let mut free = None;
         for (is_first, lane) in iter::once((true, &self.first)).chain(others.made()) {
-            let state = match lane.try_lock() {
-                Ok(state) => state,
+            let lane = match lane.try_lock() {
+                Ok(lane) => lane,
                 Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
                 Err(TryLockError::WouldBlock) => continue,
             };
-            if state.user == Some(me) && state.check().is_ok() {
-                return state;
+            if lane.user == Some(me) && lane.check().is_ok() {
+                return lane;
             }
             // The connection of one of the other sessions may be lost. The rest still read the same
             // state.
-            if free.is_none() && (is_first || state.check().is_ok()) {
-                free = Some(state);
+            if free.is_none() && (is_first || lane.check().is_ok()) {
+                free = Some(lane);
             }
         }
         let mut chosen = match free {
-            Some(state) => state,
+            Some(lane) => lane,
             None => others.another().unwrap_or_else(|| lock(&self.first)),
         };
         chosen.user = Some(me);
@@ -69,14 +69,14 @@ impl Lanes {
 }
 
 impl Others {
-    fn made(&self) -> impl Iterator<Item = (bool, &Mutex<State>)> {
+    fn made(&self) -> impl Iterator<Item = (bool, &Mutex<Lane>)> {
         self.lanes.iter().map_while(OnceLock::get).map(|lane| (false, lane))
     }
 
     /// One more session, if there is room for it.
-    fn another(&self) -> Option<MutexGuard<'_, State>> {
+    fn another(&self) -> Option<MutexGuard<'_, Lane>> {
         self.lanes.iter().find(|place| place.get().is_none())?;
-        let mut made = Mutex::new(State::new((self.make)()?, Arc::clone(&self.counts)));
+        let mut made = Mutex::new(Lane::new((self.make)()?, Arc::clone(&self.counts)));
         for place in &self.lanes {
             // Other threads may fill places at the same time.
             match place.set(made) {

@@ -67,19 +67,19 @@ pub trait News: Send + Sync + 'static {
 /// The watches of a store. The first watch starts a thread that listens. The thread and the watches
 /// end when this is dropped.
 pub struct WatchListener<N> {
-    shared: Arc<Shared<N>>,
+    shared: Arc<SharedListener<N>>,
     wait: Duration,
 }
 
-struct Shared<N> {
+struct SharedListener<N> {
     news: N,
     tracker: WatchTracker,
-    state: Mutex<State>,
+    state: Mutex<ListenerState>,
     changed: Condvar,
 }
 
 #[derive(Default)]
-struct State {
+struct ListenerState {
     phase: Phase,
     /// Why the store cannot be listened to.
     failure: Option<String>,
@@ -108,7 +108,7 @@ impl<N: News> WatchListener<N> {
     pub fn new(news: N, wait: Duration) -> Self {
         let (tracker, state) = (WatchTracker::default(), Mutex::default());
         WatchListener {
-            shared: Arc::new(Shared { news, tracker, state, changed: Condvar::new() }),
+            shared: Arc::new(SharedListener { news, tracker, state, changed: Condvar::new() }),
             wait,
         }
     }
@@ -162,7 +162,7 @@ impl<N> Drop for WatchListener<N> {
     }
 }
 
-impl<N: News> Shared<N> {
+impl<N: News> SharedListener<N> {
     /// Listens until the store is dropped.
     fn listen(&self) {
         let mut pauses = Pauses::new();

@@ -14,7 +14,7 @@
 //!
 //! The pairs of the store that it keeps are limited to about 32 MiB.
 //!
-//! `engine.rs` is the trait of an engine; `state.rs` asks one session and remembers, in `known.rs`;
+//! `engine.rs` is the trait of an engine; `lane.rs` asks one session and remembers, in `known.rs`;
 //! `reader.rs` reads, on as many sessions as threads read a snapshot at once, in `lanes.rs`;
 //! `transaction.rs` is the transaction over it, and `shared.rs` is the state that it shares with
 //! its database. `address.rs` reads URLs, `tls.rs` encrypts, `listener.rs` keeps watches,
@@ -24,6 +24,7 @@
 mod address;
 mod engine;
 mod known;
+mod lane;
 mod lanes;
 mod listener;
 mod pauses;
@@ -32,15 +33,14 @@ mod server_counts;
 mod shared;
 #[cfg(feature = "testsuite")]
 mod simulated;
-mod state;
 #[cfg(feature = "tls")]
 mod tls;
 mod transaction;
 
 use std::sync::Arc;
 
-use self::shared::Shared;
-use self::state::FORKED;
+use self::lane::FORKED;
+use self::shared::SharedEngine;
 use self::transaction::RemoteTransaction;
 use crate::store_parts::counts::Counts;
 use crate::store_parts::process::Process;
@@ -64,7 +64,7 @@ pub use self::tls::{EncryptedStream, Encryption, OwnCertificate, Tls, TlsError};
 /// Clones of an engine that share their connections can be used beside it.
 #[derive(Debug)]
 pub struct RemoteDatabase<E> {
-    shared: Arc<Shared<E>>,
+    shared: Arc<SharedEngine<E>>,
 }
 
 impl<E> Clone for RemoteDatabase<E> {
@@ -77,7 +77,9 @@ impl<E: Engine> RemoteDatabase<E> {
     /// The database of this engine.
     pub fn new(engine: E) -> Self {
         let counts = Arc::new(Counts::of(engine.name()));
-        RemoteDatabase { shared: Arc::new(Shared { engine, counts, process: Process::this() }) }
+        RemoteDatabase {
+            shared: Arc::new(SharedEngine { engine, counts, process: Process::this() }),
+        }
     }
 
     /// The engine.

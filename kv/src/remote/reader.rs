@@ -10,8 +10,8 @@ use bytes::Bytes;
 
 use super::engine::{Changes, RangePage, RangeRead, Session};
 use super::known::{Rest, Taken};
+use super::lane::{Lane, starts};
 use super::lanes::Lanes;
-use super::state::{State, starts};
 use crate::store_parts::counts::Counts;
 use crate::store_parts::earlier_failure::EarlierFailure;
 use crate::store_parts::lock::lock;
@@ -75,7 +75,7 @@ impl fmt::Debug for Reader {
 
 impl Reader {
     pub(super) fn new(session: Box<dyn Session>, max_key_len: usize, counts: &Arc<Counts>) -> Self {
-        Reader { lanes: Lanes::new(State::new(session, Arc::clone(counts))), max_key_len }
+        Reader { lanes: Lanes::new(Lane::new(session, Arc::clone(counts))), max_key_len }
     }
 
     /// Fails if something has failed before.
@@ -109,56 +109,56 @@ impl Reader {
         &self,
         act: impl FnOnce(&mut dyn Session) -> Result<T>,
     ) -> Result<T> {
-        let mut state = lock(&self.lanes.first);
-        state.check()?;
-        let result = act(&mut *state.session);
-        state.note(result)
+        let mut lane = lock(&self.lanes.first);
+        lane.check()?;
+        let result = act(&mut *lane.session);
+        lane.note(result)
     }
 
     /// Fixes the state, so that it can be read when the transaction has ended, by several threads
     /// at once if the store can do that.
     pub(super) fn share(&self) -> Result<()> {
-        let mut state = lock(&self.lanes.first);
-        state.check()?;
-        while !state.under_way.is_empty() {
-            state.arrive()?;
+        let mut lane = lock(&self.lanes.first);
+        lane.check()?;
+        while !lane.under_way.is_empty() {
+            lane.arrive()?;
         }
-        let shared = state.session.share();
-        state.note(shared)?;
-        if let Some(siblings) = state.session.siblings() {
-            self.lanes.allow_others(siblings, Arc::clone(state.counts()));
+        let shared = lane.session.share();
+        lane.note(shared)?;
+        if let Some(siblings) = lane.session.siblings() {
+            self.lanes.allow_others(siblings, Arc::clone(lane.counts()));
         }
         Ok(())
     }
 
     /// Forgets all that was read, because the store has changed for this transaction.
     pub(super) fn forget(&self) -> Result<()> {
-        let mut state = lock(&self.lanes.first);
-        while !state.under_way.is_empty() {
-            state.arrive()?;
+        let mut lane = lock(&self.lanes.first);
+        while !lane.under_way.is_empty() {
+            lane.arrive()?;
         }
-        state.known.forget();
+        lane.known.forget();
         Ok(())
     }
 
     /// Gives up the session. Later reads through this reader are errors.
     pub(super) fn end(&self) -> Box<dyn Session> {
-        let mut state = lock(&self.lanes.first);
-        state.failure = Some(EarlierFailure::ended(ENDED));
-        std::mem::replace(&mut state.session, Box::new(Ended))
+        let mut lane = lock(&self.lanes.first);
+        lane.failure = Some(EarlierFailure::ended(ENDED));
+        std::mem::replace(&mut lane.session, Box::new(Ended))
     }
 
     /// The first pair of a span.
     fn nearest(&self, span: KeySpan<'_>, direction: Direction) -> Result<Option<Pair<'_>>> {
         let mut rest = Rest::of(span);
-        let mut state = self.lanes.choose();
+        let mut lane = self.lanes.choose();
         loop {
             if rest.span().is_empty() {
-                state.check()?;
+                lane.check()?;
                 return Ok(None);
             }
-            state.need(&RangeRead::new(rest.span(), direction, 1, PAGE_BYTES))?;
-            let known = state.known.take(rest.span(), direction, 1);
+            lane.need(&RangeRead::new(rest.span(), direction, 1, PAGE_BYTES))?;
+            let known = lane.known.take(rest.span(), direction, 1);
             let Some((mut taken, after)) = known else { continue };
             match taken.next(direction) {
                 Some((key, value)) => return Ok(Some((owned(key), owned(value)))),
@@ -174,20 +174,20 @@ fn owned(bytes: &Bytes) -> Blob<'static> {
 
 impl KvRead for Reader {
     fn get(&self, key: &[u8]) -> Result<Option<Blob<'_>>> {
-        let mut state = self.lanes.choose();
+        let mut lane = self.lanes.choose();
         loop {
-            if let Some(value) = state.known.get(key) {
-                state.check()?;
+            if let Some(value) = lane.known.get(key) {
+                lane.check()?;
                 return Ok(value.map(owned));
             }
             let next = key::next_key(key);
             let span = KeySpan::new(key, Some(&next));
-            state.need(&RangeRead::new(span, Direction::Forward, 1, PAGE_BYTES))?;
+            lane.need(&RangeRead::new(span, Direction::Forward, 1, PAGE_BYTES))?;
         }
     }
 
     fn scan<'a>(&'a self, span: KeySpan<'_>, direction: Direction) -> Result<Scan<'a>> {
-        Ok(Box::new(Pages::new(self, span, direction)?.flat_map(move |page| {
+        Ok(Box::new(SpanPages::new(self, span, direction)?.flat_map(move |page| {
             let (mut pairs, mut error) = match page {
                 Ok(pairs) => (pairs, None),
                 Err(error) => (Taken::default(), Some(error)),
@@ -205,7 +205,7 @@ impl KvRead for Reader {
         direction: Direction,
         visitor: &mut Visitor<'_>,
     ) -> Result<()> {
-        for page in Pages::new(self, span, direction)? {
+        for page in SpanPages::new(self, span, direction)? {
             let mut pairs = page?;
             while let Some((key, value)) = pairs.next(direction) {
                 if let ControlFlow::Break(()) = visitor(key, value) {
@@ -225,19 +225,19 @@ impl KvRead for Reader {
     }
 
     fn prefetch(&self, spans: &[KeySpan<'_>]) -> bool {
-        let mut state = self.lanes.choose();
+        let mut lane = self.lanes.choose();
         for span in spans {
             let forward = Direction::Forward;
             let is_it = |read: &RangeRead| read.span() == *span;
             // Spans that are wanted twice are dropped when they are asked for, because they are
             // sorted then.
-            if state.wanted.len() < MOST_WANTED
-                && !state.wanted.last().is_some_and(is_it)
-                && !state.under_way.iter().flatten().any(is_it)
-                && !state.known.contains(*span)
+            if lane.wanted.len() < MOST_WANTED
+                && !lane.wanted.last().is_some_and(is_it)
+                && !lane.under_way.iter().flatten().any(is_it)
+                && !lane.known.contains(*span)
             {
                 let pairs = if span.is_single_key() { 1 } else { FIRST_PAGE };
-                state.wanted.push(RangeRead::new(*span, forward, pairs, PAGE_BYTES));
+                lane.wanted.push(RangeRead::new(*span, forward, pairs, PAGE_BYTES));
             }
         }
         true
@@ -255,7 +255,7 @@ fn worth_a_page(pairs: &[(Bytes, Bytes)]) -> usize {
 }
 
 /// The pairs of a span, page by page.
-struct Pages<'r> {
+struct SpanPages<'r> {
     reader: &'r Reader,
     direction: Direction,
     /// The part of the span that was not returned yet.
@@ -265,26 +265,26 @@ struct Pages<'r> {
     failed: bool,
 }
 
-impl<'r> Pages<'r> {
+impl<'r> SpanPages<'r> {
     fn new(reader: &'r Reader, span: KeySpan<'_>, direction: Direction) -> Result<Self> {
         span.check()?;
         reader.check()?;
-        Ok(Pages { reader, direction, rest: Rest::of(span), size: FIRST_PAGE, failed: false })
+        Ok(SpanPages { reader, direction, rest: Rest::of(span), size: FIRST_PAGE, failed: false })
     }
 
     fn page(&mut self) -> Result<Taken> {
-        let mut state = self.reader.lanes.choose();
+        let mut lane = self.reader.lanes.choose();
         let span = self.rest.span();
-        let known = state.known.take(span, self.direction, self.size);
+        let known = lane.known.take(span, self.direction, self.size);
         let is_known = known.is_some();
         let (taken, rest) = match known {
             Some(found) => {
-                state.check()?;
+                lane.check()?;
                 found
             }
             None => {
-                state.need(&RangeRead::new(span, self.direction, self.size, PAGE_BYTES))?;
-                let found = state.known.take(span, self.direction, self.size);
+                lane.need(&RangeRead::new(span, self.direction, self.size, PAGE_BYTES))?;
+                let found = lane.known.take(span, self.direction, self.size);
                 found.unwrap_or_else(|| (Taken::default(), Rest::of(span)))
             }
         };
@@ -297,17 +297,17 @@ impl<'r> Pages<'r> {
             let next = RangeRead::new(self.rest.span(), self.direction, self.size, PAGE_BYTES);
             let is_coming = |read: &RangeRead| starts(read, &next);
             if !is_first
-                && !state.known.begins(next.span(), self.direction)
-                && !state.under_way.iter().flatten().any(is_coming)
+                && !lane.known.begins(next.span(), self.direction)
+                && !lane.under_way.iter().flatten().any(is_coming)
             {
-                state.ask(vec![next])?;
+                lane.ask(vec![next])?;
             }
         }
         Ok(taken)
     }
 }
 
-impl Iterator for Pages<'_> {
+impl Iterator for SpanPages<'_> {
     type Item = Result<Taken>;
 
     fn next(&mut self) -> Option<Self::Item> {

@@ -35,11 +35,11 @@ use crate::{Capabilities, KvDatabase, KvError, KvRead, KvWrite, Result, SharedRe
 /// ```
 #[derive(Debug, Clone, Default)]
 pub struct SimulatedServer {
-    state: Arc<State>,
+    state: Arc<ServerState>,
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct ServerState {
     store: MemoryStore,
     requests: AtomicU64,
     delay: Mutex<Duration>,
@@ -56,7 +56,9 @@ impl SimulatedServer {
 
     /// A server that gets the reads with a commit, and finds conflicts with them.
     pub fn checking_reads() -> Self {
-        SimulatedServer { state: Arc::new(State { checks_reads: true, ..State::default() }) }
+        SimulatedServer {
+            state: Arc::new(ServerState { checks_reads: true, ..ServerState::default() }),
+        }
     }
 
     /// The store, as the server has it.

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use super::engine::{Changes, Engine};
 use super::reader::Reader;
-use super::shared::Shared;
+use super::shared::SharedEngine;
 use crate::contract::pass_on::pass_on;
 use crate::group::forget_what_is_lost;
 use crate::overlay::MutableView;
@@ -46,7 +46,7 @@ pub(super) struct RemoteTransaction<E> {
     wants_certainty: AtomicBool,
     deadline: Deadline,
     /// Dropped last: it may be the last that keeps the engine.
-    shared: Arc<Shared<E>>,
+    shared: Arc<SharedEngine<E>>,
 }
 
 thread_local! {
@@ -91,8 +91,8 @@ impl Flushed {
 }
 
 impl<E: Engine> RemoteTransaction<E> {
-    pub(super) fn begin(shared: &Arc<Shared<E>>, options: &TxOptions) -> Result<Self> {
-        let Shared { engine, counts, .. } = &**shared;
+    pub(super) fn begin(shared: &Arc<SharedEngine<E>>, options: &TxOptions) -> Result<Self> {
+        let SharedEngine { engine, counts, .. } = &**shared;
         let mut options = options.clone();
         if options.in_group && options.read_only && WANTS_CERTAINTY.take() {
             options.certain |= options.failed > 0;

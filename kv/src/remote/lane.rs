@@ -16,7 +16,7 @@ use crate::{Direction, Result, key};
 pub(super) const FORKED: &str = "a store on a server";
 
 /// A session, and the pairs that are known from it.
-pub(super) struct State {
+pub(super) struct Lane {
     pub(super) session: Box<dyn Session>,
     pub(super) known: Known,
     /// The ranges that will be read soon. They travel with the next question.
@@ -32,9 +32,9 @@ pub(super) struct State {
     counts: Arc<Counts>,
 }
 
-impl State {
+impl Lane {
     pub(super) fn new(session: Box<dyn Session>, counts: Arc<Counts>) -> Self {
-        State {
+        Lane {
             session,
             known: Known::default(),
             wanted: Vec::new(),
