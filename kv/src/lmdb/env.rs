@@ -34,7 +34,7 @@ const CREATING: Duration = Duration::from_millis(100);
 pub(super) const PAUSE: Duration = Duration::from_millis(5);
 
 /// An environment, with everything that its users share.
-pub(super) struct Shared {
+pub(super) struct SharedEnv {
     /// Dropped first: this ends the writer thread before the environment is closed.
     pub(super) writer: Option<Writer>,
     pub(super) right_to_write: Arc<WriteLock>,
@@ -76,7 +76,7 @@ pub(super) struct OpenEnv {
 /// A reader that is counted while this exists, and keeps the environment open. It must be dropped
 /// after its transaction.
 pub(super) struct CountedReader {
-    pub(super) shared: Arc<Shared>,
+    pub(super) shared: Arc<SharedEnv>,
     counted: Counted,
 }
 
@@ -350,12 +350,12 @@ impl OpenEnv {
     }
 }
 
-impl Shared {
+impl SharedEnv {
     /// Shares an environment that has just been opened.
-    pub(super) fn new(options: &Options, env: OpenEnv) -> Result<Shared> {
+    pub(super) fn new(options: &Options, env: OpenEnv) -> Result<SharedEnv> {
         let env = Arc::new(env);
         let writer = if options.read_only { None } else { Some(Writer::start(Arc::clone(&env))?) };
-        Ok(Shared {
+        Ok(SharedEnv {
             writer,
             right_to_write: WriteLock::of(env.path().display().to_string()),
             env,

@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 
 use heed::{CompactionOption, RwTxn};
 
-use super::env::{OpenEnv, PAUSE, Shared};
+use super::env::{OpenEnv, PAUSE, SharedEnv};
 use super::error::{cannot_open, io_failed};
 use crate::store_parts::file_identity::FileId;
 use crate::store_parts::write_lock::note_wait_in_vain;
@@ -30,7 +30,7 @@ const LEAST_WAIT: Duration = Duration::from_millis(100);
 /// A device that accepts and discards everything that is written to it.
 const NOWHERE: &str = "/dev/null";
 
-impl Shared {
+impl SharedEnv {
     /// Fails if `data.mdb` does not belong to the `lock.mdb` that others have open. If they seem
     /// not to, first looks again for half a second, then waits for another process that has the
     /// right to write: for at most `wait`, but at least for [`LEAST_WAIT`].

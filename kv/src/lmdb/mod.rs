@@ -56,7 +56,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 pub use self::builder::LmdbBuilder;
-use self::env::Shared;
+use self::env::SharedEnv;
 use self::error::failed;
 use self::read::View;
 use self::transaction::WriteTransaction;
@@ -88,7 +88,7 @@ use crate::{
 /// ```
 #[derive(Clone)]
 pub struct LmdbStore {
-    shared: Arc<Shared>,
+    shared: Arc<SharedEnv>,
     read_only: bool,
     /// Whether closures that write at the same time can be committed together.
     groups: bool,

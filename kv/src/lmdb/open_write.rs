@@ -28,14 +28,14 @@ struct Cursor(RwRange<'static, Bytes, Bytes>);
 unsafe impl Send for Cursor {}
 
 /// The pairs from where a cursor is.
-pub(super) struct Steps<'o>(&'o mut Cursor);
+pub(super) struct CursorPairs<'o>(&'o mut Cursor);
 
-impl<'o> Iterator for Steps<'o> {
+impl<'o> Iterator for CursorPairs<'o> {
     type Item = heed::Result<(&'o [u8], &'o [u8])>;
 
     #[inline]
     fn next(&mut self) -> Option<Self::Item> {
-        let Steps(Cursor(iter)) = self;
+        let CursorPairs(Cursor(iter)) = self;
         iter.next()
     }
 }
@@ -105,13 +105,13 @@ impl OpenWrite {
         &mut self,
         pairs: Pairs,
         key: &[u8],
-    ) -> heed::Result<(Steps<'_>, &RwTxn<'static>)> {
+    ) -> heed::Result<(CursorPairs<'_>, &RwTxn<'static>)> {
         // A cursor of heed can search only once. The memory of the one that is closed is used for
         // the next one.
         self.cursor = None;
         let from = (Bound::Included(key), Bound::Unbounded);
         let cursor = self.cursor.insert(Cursor::open(pairs, &mut self.txn, &from)?);
-        Ok((Steps(cursor), &self.txn))
+        Ok((CursorPairs(cursor), &self.txn))
     }
 
     /// Removes a pair. Returns false if there was no such pair.

@@ -15,7 +15,7 @@ use std::thread::{self, ThreadId};
 
 use heed::RwTxn;
 
-use super::env::Shared;
+use super::env::SharedEnv;
 use super::writer::Writer;
 use crate::store_parts::lock::lock;
 use crate::store_parts::write_lock::WritePermit;
@@ -60,10 +60,10 @@ struct Abandoned {
 }
 
 /// Keeps the map where it is, and the environment open.
-struct KeptMap(Arc<Shared>);
+struct KeptMap(Arc<SharedEnv>);
 
 impl KeptMap {
-    fn new(shared: &Arc<Shared>) -> Result<Self> {
+    fn new(shared: &Arc<SharedEnv>) -> Result<Self> {
         shared.env.map().begin_use(shared.path())?;
         Ok(KeptMap(Arc::clone(shared)))
     }
@@ -87,7 +87,7 @@ impl OwnThread {
     ///
     /// The caller has the right to write.
     pub(super) fn begin(
-        shared: &Arc<Shared>,
+        shared: &Arc<SharedEnv>,
         writer: &Writer,
     ) -> Result<Option<(RwTxn<'static>, Self)>> {
         if writer.is_blocked() {

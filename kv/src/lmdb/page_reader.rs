@@ -155,7 +155,7 @@ impl<'t> PageReader<'t> {
         }
         let (min, max) = (span.min.into(), span.max.map(Into::into));
         let next = Next::In { after: None };
-        Ok(Box::new(Steps { pages: self, min, max, direction, next }))
+        Ok(Box::new(PageScan { pages: self, min, max, direction, next }))
     }
 
     /// Gives all pairs to `put`, in order, as they are stored.
@@ -305,7 +305,7 @@ impl PageReader<'_> {
 }
 
 /// A scan.
-struct Steps<'t> {
+struct PageScan<'t> {
     pages: PageReader<'t>,
     min: Box<[u8]>,
     max: Option<Box<[u8]>>,
@@ -325,7 +325,7 @@ enum Next<'t> {
     Nowhere,
 }
 
-impl<'t> Steps<'t> {
+impl<'t> PageScan<'t> {
     #[inline]
     fn step(&mut self) -> Result<Option<(&'t [u8], &'t [u8])>> {
         let (leaf, at) = match self.next {
@@ -369,7 +369,7 @@ impl<'t> Steps<'t> {
     }
 }
 
-impl<'t> Iterator for Steps<'t> {
+impl<'t> Iterator for PageScan<'t> {
     type Item = Result<Pair<'t>>;
 
     #[inline]

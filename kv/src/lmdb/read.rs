@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 use heed::types::Bytes;
 use heed::{AnyTls, RoIter, RoRange, RoRevIter, RoRevRange, RoTxn, WithoutTls};
 
-use super::env::{CountedReader, Pairs, Shared};
+use super::env::{CountedReader, Pairs, SharedEnv};
 use super::error::{READING, damaged, failed};
 use super::key::{StoredKey, StoredSpan};
 use super::tree::Tree;
@@ -136,10 +136,10 @@ impl<'t> Reader<'t> {
         let path = self.path;
         Ok(match self.open(span, direction)? {
             Opened::Nothing => Box::new(std::iter::empty()),
-            Opened::All(range) => Box::new(Steps { range: Some(range), path, view }),
-            Opened::AllBack(range) => Box::new(Steps { range: Some(range), path, view }),
-            Opened::Range(range) => Box::new(Steps { range: Some(range), path, view }),
-            Opened::RangeBack(range) => Box::new(Steps { range: Some(range), path, view }),
+            Opened::All(range) => Box::new(RangeScan { range: Some(range), path, view }),
+            Opened::AllBack(range) => Box::new(RangeScan { range: Some(range), path, view }),
+            Opened::Range(range) => Box::new(RangeScan { range: Some(range), path, view }),
+            Opened::RangeBack(range) => Box::new(RangeScan { range: Some(range), path, view }),
         })
     }
 
@@ -220,10 +220,10 @@ impl<'t> Opened<'t> {
     ) -> Result<()> {
         match self {
             Opened::Nothing => Ok(()),
-            Opened::All(range) => Steps { range: Some(range), path, view }.show(visitor),
-            Opened::AllBack(range) => Steps { range: Some(range), path, view }.show(visitor),
-            Opened::Range(range) => Steps { range: Some(range), path, view }.show(visitor),
-            Opened::RangeBack(range) => Steps { range: Some(range), path, view }.show(visitor),
+            Opened::All(range) => RangeScan { range: Some(range), path, view }.show(visitor),
+            Opened::AllBack(range) => RangeScan { range: Some(range), path, view }.show(visitor),
+            Opened::Range(range) => RangeScan { range: Some(range), path, view }.show(visitor),
+            Opened::RangeBack(range) => RangeScan { range: Some(range), path, view }.show(visitor),
         }
     }
 }
@@ -286,14 +286,14 @@ pub(super) fn not_stored_by_us(path: &Path, stored: &[u8]) -> KvError {
 }
 
 /// A scan over a range of LMDB.
-struct Steps<'t, I> {
+struct RangeScan<'t, I> {
     /// Taken out only when the scan ends.
     range: Option<I>,
     path: &'t Path,
     view: Option<&'t View>,
 }
 
-impl<'t, I> Steps<'t, I>
+impl<'t, I> RangeScan<'t, I>
 where
     I: Iterator<Item = heed::Result<(&'t [u8], &'t [u8])>>,
 {
@@ -343,7 +343,7 @@ where
     }
 }
 
-impl<'t, I> Iterator for Steps<'t, I>
+impl<'t, I> Iterator for RangeScan<'t, I>
 where
     I: Iterator<Item = heed::Result<(&'t [u8], &'t [u8])>>,
 {
@@ -356,7 +356,7 @@ where
     }
 }
 
-impl<I> Drop for Steps<'_, I> {
+impl<I> Drop for RangeScan<'_, I> {
     fn drop(&mut self) {
         let _turn = self.view.and_then(View::turn);
         self.range = None;
@@ -416,7 +416,7 @@ unsafe impl Sync for View {}
 
 impl View {
     /// Opens the current version. If `checks`, each page is checked as a whole before it is used.
-    pub(super) fn open(env: &Arc<Shared>, checks: bool) -> Result<Self> {
+    pub(super) fn open(env: &Arc<SharedEnv>, checks: bool) -> Result<Self> {
         // The database must be known before a transaction begins that will use it.
         let pairs = env.pairs()?;
         let (txn, counted) = env.begin_read()?;
@@ -425,7 +425,7 @@ impl View {
         Ok(View { txn, counted, pairs, access: OnceLock::new(), checks, shared, turn })
     }
 
-    fn env(&self) -> &Shared {
+    fn env(&self) -> &SharedEnv {
         &self.counted.shared
     }
 

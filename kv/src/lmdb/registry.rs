@@ -9,7 +9,7 @@ use std::sync::{Arc, LazyLock, Mutex, Weak};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::env::{PAUSE, Shared};
+use super::env::{PAUSE, SharedEnv};
 use super::error::{cannot_open, io_failed};
 use super::forked::is_in_use;
 use super::opening::{Opening, open_env};
@@ -29,11 +29,11 @@ const PASSING: Duration = Duration::from_millis(100);
 /// The open environments of this process, by directory. While this lock is held, a thread must not
 /// wait for others, except for LMDB while that opens an environment. (The crate `heed` opens only
 /// one at a time in a process.)
-static OPEN: LazyLock<Mutex<HashMap<PathBuf, Weak<Shared>>>> = LazyLock::new(Mutex::default);
+static OPEN: LazyLock<Mutex<HashMap<PathBuf, Weak<SharedEnv>>>> = LazyLock::new(Mutex::default);
 
 /// Opens the environment in `directory`, or shares it if this process has it open. Creates its
 /// files if they are `missing`.
-pub(super) fn open(options: &Options, directory: &Path, missing: bool) -> Result<Arc<Shared>> {
+pub(super) fn open(options: &Options, directory: &Path, missing: bool) -> Result<Arc<SharedEnv>> {
     let directory = directory
         .canonicalize()
         .map_err(|error| io_failed(directory, "cannot find the directory", error))?;
@@ -91,7 +91,7 @@ fn being_changed(directory: &Path) -> KvError {
 
 /// The result of an attempt to open or join an environment.
 enum Joined {
-    Open(Arc<Shared>),
+    Open(Arc<SharedEnv>),
     Not(Opening),
 }
 
@@ -108,7 +108,7 @@ fn open_or_join(options: &Options, directory: &Path, missing: bool) -> Result<Jo
     }
     match open_env(options, directory, missing)? {
         Opening::Open(env) => {
-            let shared = Arc::new(Shared::new(options, *env)?);
+            let shared = Arc::new(SharedEnv::new(options, *env)?);
             open.insert(directory.to_owned(), Arc::downgrade(&shared));
             Ok(Joined::Open(shared))
         }
@@ -179,7 +179,10 @@ impl Drop for Reserved {
 
 /// The open environment in `directory`, if there is one. It is found by its path, or by its files,
 /// because several paths may lead to them.
-fn find(open: &HashMap<PathBuf, Weak<Shared>>, directory: &Path) -> Result<Option<Arc<Shared>>> {
+fn find(
+    open: &HashMap<PathBuf, Weak<SharedEnv>>,
+    directory: &Path,
+) -> Result<Option<Arc<SharedEnv>>> {
     if let Some(shared) = open.get(directory).and_then(Weak::upgrade) {
         shared.check_process()?;
         shared.check_files()?;

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use heed::PutFlags;
 
-use super::env::{Pairs, Shared};
+use super::env::{Pairs, SharedEnv};
 use super::error::{READING, failed};
 use super::key::{MAX_KEY, StoredKey, StoredSpan};
 use super::open_write::OpenWrite;
@@ -37,7 +37,7 @@ pub(super) struct WriteTransaction {
     leads: bool,
     /// Present if the thread that began the transaction ends it. Otherwise the writer thread does.
     own: Option<OwnThread>,
-    env: Arc<Shared>,
+    env: Arc<SharedEnv>,
     /// Given back last, after the transaction has ended or its end was requested. Taken out only
     /// when it is rolled back.
     permit: Option<WritePermit>,
@@ -47,7 +47,7 @@ impl WriteTransaction {
     /// Begins a transaction that writes, or gets a turn in the group of another one, if there are
     /// `groups`.
     pub(super) fn begin(
-        shared: &Arc<Shared>,
+        shared: &Arc<SharedEnv>,
         options: &TxOptions,
         groups: bool,
     ) -> Result<Box<dyn KvTransaction + Send>> {
@@ -124,7 +124,7 @@ impl WriteTransaction {
         Ok(Reader { pairs: self.pairs, txn: open.txn(), path: self.env.path() })
     }
 
-    fn write(&mut self) -> Result<(Pairs, &mut OpenWrite, &Shared)> {
+    fn write(&mut self) -> Result<(Pairs, &mut OpenWrite, &SharedEnv)> {
         self.deadline.check()?;
         self.env.check_process()?;
         let open = self.open.as_mut().ok_or_else(|| Self::ended(&self.failed))?;

@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 
 use heed::RwTxn;
 
-use super::env::{OpenEnv, Pairs, Shared};
+use super::env::{OpenEnv, Pairs, SharedEnv};
 use super::error::io_failed;
 use super::forked::note_in_use;
 use crate::store_parts::write_lock::note_wait_in_vain;
@@ -42,7 +42,7 @@ struct Asker {
     gone: Arc<AtomicBool>,
     /// Keeps the environment open until the request is served, so that a thread that opens the
     /// environment meanwhile shares it.
-    shared: Arc<Shared>,
+    shared: Arc<SharedEnv>,
 }
 
 /// The progress of the writer thread.
@@ -94,7 +94,7 @@ impl Writer {
     /// environment open as long as the transaction. `shared` is the environment that owns this
     /// writer. If this gives up, the environment stays open until the writer thread has finished
     /// waiting.
-    pub(super) fn begin(&self, shared: &Arc<Shared>, wait: Duration) -> Result<RwTxn<'static>> {
+    pub(super) fn begin(&self, shared: &Arc<SharedEnv>, wait: Duration) -> Result<RwTxn<'static>> {
         // The channel has no buffer: either the asker takes the transaction, or the thread keeps
         // it.
         let (reply, begun) = sync_channel(0);
@@ -135,7 +135,7 @@ impl Writer {
     /// So this starts two threads. The first takes the lock. The second starts to wait for it,
     /// which makes the record right. When the first gives the lock back, a sleeping thread is
     /// woken.
-    fn knock(&self, shared: &Arc<Shared>) {
+    fn knock(&self, shared: &Arc<SharedEnv>) {
         // One such attempt at a time is enough.
         if self.knocking.swap(true, Ordering::AcqRel) {
             return;

@@ -16,7 +16,7 @@ use heed::{CompactionOption, Env, MdbError, WithoutTls};
 #[cfg(unix)]
 pub(super) use self::compact::compact;
 use super::directory::make_directory;
-use super::env::Shared;
+use super::env::SharedEnv;
 use super::error::failed;
 use super::key::StoredKey;
 use super::read::View;
@@ -54,7 +54,7 @@ fn create(
 
 /// Makes a copy of an environment. If `checks`, each page is checked as a whole before it is used.
 pub(super) fn copy_env(
-    shared: &Arc<Shared>,
+    shared: &Arc<SharedEnv>,
     target: &Path,
     watch: &mut Watch<'_>,
     checks: bool,

@@ -72,8 +72,8 @@ pub(super) struct Structure<'f> {
     pages: u64,
     /// The last page that may be used.
     last_page: u64,
-    used: Pages,
-    free: Pages,
+    used: PageSet,
+    free: PageSet,
     problems: Vec<String>,
 }
 
@@ -86,8 +86,8 @@ impl<'f> Structure<'f> {
             page_len,
             pages: len / page_len.max(1),
             last_page,
-            used: Pages::default(),
-            free: Pages::default(),
+            used: PageSet::default(),
+            free: PageSet::default(),
             problems: Vec::new(),
         }
     }
@@ -440,9 +440,9 @@ pub(super) fn free_flags_fit(flags: u16) -> bool {
 
 /// A set of page numbers.
 #[derive(Default)]
-struct Pages(HashMap<u64, u64>);
+struct PageSet(HashMap<u64, u64>);
 
-impl Pages {
+impl PageSet {
     /// Returns false if the page was in the set already.
     fn insert(&mut self, page: u64) -> bool {
         let word = self.0.entry(page / 64).or_default();
