@@ -187,7 +187,7 @@ const FIRST_PAGE: usize = 16;
 const LAST_PAGE: usize = 1024;
 
 /// A scan that reads one page at a time, by calling `fetch`.
-pub(super) struct Pages<'a, F> {
+pub(super) struct PagedScan<'a, F> {
     min: Vec<u8>,
     max: Option<Vec<u8>>,
     direction: Direction,
@@ -197,13 +197,13 @@ pub(super) struct Pages<'a, F> {
     ended: bool,
 }
 
-impl<'a, F> Pages<'a, F>
+impl<'a, F> PagedScan<'a, F>
 where
     F: Fn(KeySpan<'_>, Direction, usize) -> Result<Vec<Pair<'a>>>,
 {
     pub(super) fn new(span: KeySpan<'_>, direction: Direction, fetch: F) -> Result<Self> {
         span.check()?;
-        Ok(Pages {
+        Ok(PagedScan {
             min: span.min.to_vec(),
             max: span.max.map(<[u8]>::to_vec),
             direction,
@@ -234,7 +234,7 @@ where
     }
 }
 
-impl<'a, F> Iterator for Pages<'a, F>
+impl<'a, F> Iterator for PagedScan<'a, F>
 where
     F: Fn(KeySpan<'_>, Direction, usize) -> Result<Vec<Pair<'a>>>,
 {

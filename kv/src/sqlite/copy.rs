@@ -11,7 +11,7 @@ use rusqlite::{Connection, OpenFlags};
 use super::connection::Statements;
 use super::error::{cannot_open, failed};
 use super::log_files::{INDEX, LOG, beside};
-use super::shared::Shared;
+use super::shared::SharedDatabase;
 use super::transaction::View;
 use super::writers::check_this_thread;
 use crate::copy::{Compacted, Copied, Readers, Watch, each_pair};
@@ -65,7 +65,7 @@ fn create<T>(
 /// Makes a copy of a database, page by page. The source stays in one read transaction, so commits
 /// of others meanwhile are not in the copy, and do not make SQLite begin again.
 pub(super) fn copy_database(
-    shared: &Arc<Shared>,
+    shared: &Arc<SharedDatabase>,
     target: &Path,
     watch: &mut Watch<'_>,
 ) -> Result<Copied> {
@@ -127,7 +127,7 @@ const BEAT: Duration = Duration::from_millis(20);
 
 /// Makes a database compact in its place.
 pub(super) fn compact(
-    shared: &Arc<Shared>,
+    shared: &Arc<SharedDatabase>,
     wait: Duration,
     watch: &mut Watch<'_>,
 ) -> Result<Compacted> {

@@ -78,24 +78,24 @@ impl Beside {
 }
 
 /// A log file and its first bytes. When SQLite begins the log again, it changes these bytes.
-struct Log {
+struct WalFile {
     id: Identity,
     header: [u8; 32],
 }
 
-impl Log {
+impl WalFile {
     /// The log of the database at `place`; `None` if there is no log or it is empty.
-    fn at(place: &Path) -> Option<Log> {
+    fn at(place: &Path) -> Option<WalFile> {
         let path = beside(place, LOG);
         // Opening a named pipe would wait until another process writes to it.
         let found = fs::metadata(&path).ok().filter(Metadata::is_file)?;
         let mut header = [0; 32];
         // SQLite holds no locks on this file, so closing it gives up none.
         File::open(path).ok()?.read_exact(&mut header).ok()?;
-        Some(Log { id: Identity::of(&found), header })
+        Some(WalFile { id: Identity::of(&found), header })
     }
 
-    fn is(&self, other: &Log) -> bool {
+    fn is(&self, other: &WalFile) -> bool {
         self.id.is(other.id) && self.header == other.header
     }
 }
@@ -106,15 +106,15 @@ struct Known {
     id: Identity,
     /// The process that has opened it.
     process: Process,
-    state: State,
+    state: PlaceState,
 }
 
-enum State {
+enum PlaceState {
     /// The number of stores that have the file open, and the files that were beside it at the last
     /// look.
     Open(usize, Beside),
     /// The file was closed after it had lost its place. This is the log that it left there.
-    Left(Log),
+    Left(WalFile),
 }
 
 static KNOWN: Mutex<Vec<Known>> = Mutex::new(Vec::new());
@@ -150,7 +150,7 @@ pub(super) fn place_of(path: &Path) -> PathBuf {
 /// the parent for locks of this process until all that was open is closed.
 pub(super) fn is_open_in_parent(found: Option<Identity>) -> bool {
     let is_it = |known: &Known| {
-        matches!(known.state, State::Open(..))
+        matches!(known.state, PlaceState::Open(..))
             && !known.process.is_this()
             && found.is_some_and(|found| found.is_while_open(known.id))
     };
@@ -162,7 +162,7 @@ pub(super) fn is_open_in_parent(found: Option<Identity>) -> bool {
 pub(super) fn objection(place: &Path, found: Option<Identity>) -> Option<String> {
     let (mut known, now) = (known(), Beside::at(place));
     for open in known.iter() {
-        let State::Open(_, own) = &open.state else { continue };
+        let PlaceState::Open(_, own) = &open.state else { continue };
         let same = found.is_some_and(|found| found.is_while_open(open.id));
         if open.place != place {
             // By a name that leads to the same log, as in a directory that is mounted twice, the
@@ -191,15 +191,16 @@ pub(super) fn objection(place: &Path, found: Option<Identity>) -> Option<String>
             );
         }
     }
-    let log = Log::at(place);
-    let is_there = |left: &Log| log.as_ref().is_some_and(|log| log.is(left));
+    let log = WalFile::at(place);
+    let is_there = |left: &WalFile| log.as_ref().is_some_and(|log| log.is(left));
     // A log that was removed since need not be remembered.
     known.retain(|known| match &known.state {
-        State::Left(left) => known.place != place || is_there(left),
-        State::Open(..) => true,
+        PlaceState::Left(left) => known.place != place || is_there(left),
+        PlaceState::Open(..) => true,
     });
     let of_another = |found: Identity| {
-        let left = |known: &&Known| matches!(known.state, State::Left(_)) && known.place == place;
+        let left =
+            |known: &&Known| matches!(known.state, PlaceState::Left(_)) && known.place == place;
         known.iter().filter(left).any(|known| !known.id.is(found))
     };
     found.is_some_and(of_another).then(|| {
@@ -222,12 +223,12 @@ impl OpenFile {
         let file = OpenFile { place, id };
         let mut known = known();
         match known.iter_mut().find(|known| file.is(known)).map(|known| &mut known.state) {
-            Some(State::Open(stores, _)) => *stores += 1,
+            Some(PlaceState::Open(stores, _)) => *stores += 1,
             _ => known.push(Known {
                 place: file.place.clone(),
                 id,
                 process: Process::this(),
-                state: State::Open(1, Beside::default()),
+                state: PlaceState::Open(1, Beside::default()),
             }),
         }
         file
@@ -242,7 +243,7 @@ impl OpenFile {
     }
 
     fn is(&self, known: &Known) -> bool {
-        matches!(known.state, State::Open(..))
+        matches!(known.state, PlaceState::Open(..))
             && known.place == self.place
             && known.id.is_while_open(self.id)
     }
@@ -255,7 +256,7 @@ impl OpenFile {
         is_there()?;
         let mut known = known();
         let own = known.iter_mut().find(|known| self.is(known));
-        if let Some(State::Open(_, beside)) = own.map(|known| &mut known.state) {
+        if let Some(PlaceState::Open(_, beside)) = own.map(|known| &mut known.state) {
             // A connection that only reads has no such files before its first read.
             beside.log = now.log.or(beside.log);
             beside.index = now.index.or(beside.index);
@@ -268,7 +269,7 @@ impl Drop for OpenFile {
     fn drop(&mut self) {
         let mut known = known();
         let Some(at) = known.iter().position(|known| self.is(known)) else { return };
-        let State::Open(stores, beside) = &mut known[at].state else { return };
+        let PlaceState::Open(stores, beside) = &mut known[at].state else { return };
         *stores -= 1;
         if *stores > 0 {
             return;
@@ -280,13 +281,13 @@ impl Drop for OpenFile {
             Identity::at(&self.place).is_ok_and(|found| !found.is_some_and(in_place));
         // If the file has its place, SQLite removes the log, or leaves it to others that use it.
         if has_lost_its_place
-            && let Some(log) = Log::at(&self.place).filter(|log| are_same(own, Some(log.id)))
+            && let Some(log) = WalFile::at(&self.place).filter(|log| are_same(own, Some(log.id)))
         {
             known.retain(|known| {
-                known.place != self.place || matches!(known.state, State::Open(..))
+                known.place != self.place || matches!(known.state, PlaceState::Open(..))
             });
             let (place, process) = (self.place.clone(), Process::this());
-            known.push(Known { place, id: self.id, process, state: State::Left(log) });
+            known.push(Known { place, id: self.id, process, state: PlaceState::Left(log) });
         }
     }
 }

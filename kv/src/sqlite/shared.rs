@@ -14,7 +14,7 @@ use crate::store_parts::write_lock::WriteLock;
 const IDLE: usize = 16;
 
 /// A database and its idle connections.
-pub(super) struct Shared {
+pub(super) struct SharedDatabase {
     pub(super) database: Database,
     idle: Mutex<Vec<Pooled>>,
     pub(super) right_to_write: Arc<WriteLock>,
@@ -24,7 +24,7 @@ pub(super) struct Shared {
     log_files: Option<LogFiles>,
 }
 
-impl Drop for Shared {
+impl Drop for SharedDatabase {
     fn drop(&mut self) {
         // The parent still uses the files. Connections that are in no transaction can be closed
         // here, and must be, so that SQLite knows of no locks when this process opens the database
@@ -35,10 +35,10 @@ impl Drop for Shared {
     }
 }
 
-impl Shared {
+impl SharedDatabase {
     pub(super) fn new(database: Database, log_files: Option<LogFiles>) -> Self {
         let right_to_write = WriteLock::of(database.path.display().to_string());
-        Shared {
+        SharedDatabase {
             database,
             idle: Mutex::default(),
             right_to_write,

@@ -10,7 +10,7 @@ use super::copy;
 use super::database::{Database, Options};
 use super::error::{cannot_open, failed};
 use super::log_files::LogFiles;
-use super::shared::Shared;
+use super::shared::SharedDatabase;
 use super::transaction::{View, WriteTransaction};
 use super::versions::Pooled;
 use crate::contract::DEFAULT_WAIT;
@@ -170,7 +170,7 @@ impl SqliteBuilder {
             database.set_up(&connection)?;
             Ok(connection)
         })?;
-        let shared = Shared::new(database, log_files);
+        let shared = SharedDatabase::new(database, log_files);
         shared.keep(Pooled { connection, last: None });
         Ok(SqliteStore { shared: Arc::new(shared) })
     }
@@ -282,7 +282,7 @@ fn check_name(path: &Path) -> Result<()> {
 /// ```
 #[derive(Clone)]
 pub struct SqliteStore {
-    shared: Arc<Shared>,
+    shared: Arc<SharedDatabase>,
 }
 
 impl SqliteStore {

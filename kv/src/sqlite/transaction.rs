@@ -4,9 +4,9 @@ use std::cell::{Cell, OnceCell};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
-use super::connection::{Pages, Session};
+use super::connection::{PagedScan, Session};
 use super::error::failed;
-use super::shared::Shared;
+use super::shared::SharedDatabase;
 use super::versions::{Pooled, Seen};
 use super::writers::{Writing, check_this_thread};
 use crate::group::{self, Leader, Member};
@@ -40,7 +40,7 @@ macro_rules! reads {
         fn scan<'a>(&'a self, span: KeySpan<'_>, direction: Direction) -> Result<Scan<'a>> {
             // The scan itself reads only when it is used.
             self.with(|_| Ok(()))?;
-            Ok(Box::new(Pages::new(span, direction, |span, direction, limit| {
+            Ok(Box::new(PagedScan::new(span, direction, |span, direction, limit| {
                 self.with(|session| session.page(span, direction, limit))
             })?))
         }
@@ -63,12 +63,12 @@ macro_rules! reads {
 pub(super) struct View {
     pooled: Mutex<Option<Pooled>>,
     version: u64,
-    shared: Arc<Shared>,
+    shared: Arc<SharedDatabase>,
 }
 
 impl View {
     /// Opens the current state.
-    pub(super) fn open(shared: Arc<Shared>) -> Result<Self> {
+    pub(super) fn open(shared: Arc<SharedDatabase>) -> Result<Self> {
         let mut pooled = shared.take()?;
         let version = shared.versions.begin(&shared.database, &mut pooled, "BEGIN")?.number;
         Ok(View { pooled: Mutex::new(Some(pooled)), version, shared })
@@ -107,7 +107,7 @@ impl KvRead for View {
 }
 
 /// Rolls back the open transaction of the connection and gives the connection back.
-fn end(shared: &Arc<Shared>, pooled: Pooled) {
+fn end(shared: &Arc<SharedDatabase>, pooled: Pooled) {
     if !shared.database.is_of_this_process() {
         // It is a transaction of the parent, which closing would roll back. As long as the
         // connection is there, the file counts as open, because SQLite takes the locks of the
@@ -129,7 +129,7 @@ pub(super) struct WriteTransaction {
     pooled: Option<Pooled>,
     /// The state on which it began.
     base: Seen,
-    shared: Arc<Shared>,
+    shared: Arc<SharedDatabase>,
     /// The operation that has failed, so that no other can follow.
     failed: OnceCell<EarlierFailure>,
     /// Whether something was put or removed.
@@ -150,7 +150,7 @@ pub(super) struct WriteTransaction {
 impl WriteTransaction {
     /// Begins a transaction that writes, or gets a turn in the group of another one.
     pub(super) fn begin(
-        shared: &Arc<Shared>,
+        shared: &Arc<SharedDatabase>,
         options: &TxOptions,
     ) -> Result<Box<dyn KvTransaction + Send>> {
         let start = Instant::now();
