@@ -234,12 +234,12 @@ struct Table {
 
 #[derive(Default)]
 struct Slot {
-    state: Mutex<State>,
+    state: Mutex<WatchState>,
     changed: Condvar,
 }
 
 #[derive(Default)]
-struct State {
+struct WatchState {
     end: Option<End>,
     waker: Option<Waker>,
 }
@@ -400,7 +400,7 @@ impl Table {
 }
 
 impl Slot {
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, WatchState> {
         lock(&self.state)
     }
 

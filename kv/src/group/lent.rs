@@ -27,7 +27,7 @@ impl KvRead for Lent {
 
     fn scan<'a>(&'a self, span: KeySpan<'_>, direction: Direction) -> Result<Scan<'a>> {
         span.check()?;
-        Ok(Box::new(Pages {
+        Ok(Box::new(LentScan {
             lent: self,
             min: span.min.to_vec(),
             max: span.max.map(<[u8]>::to_vec),
@@ -62,7 +62,7 @@ fn owned_pair<'a>((key, value): Pair<'_>) -> Pair<'a> {
 type OwnedPair = (Vec<u8>, Vec<u8>);
 
 /// A scan that copies one page at a time.
-struct Pages<'a> {
+struct LentScan<'a> {
     lent: &'a Lent,
     /// The rest of the span, without the page.
     min: Vec<u8>,
@@ -73,7 +73,7 @@ struct Pages<'a> {
     ended: bool,
 }
 
-impl Pages<'_> {
+impl LentScan<'_> {
     fn read(&mut self) -> Result<()> {
         let span = KeySpan::new(&self.min, self.max.as_deref());
         let (mut page, mut bytes, mut is_full) = (Vec::new(), 0, false);
@@ -98,7 +98,7 @@ impl Pages<'_> {
     }
 }
 
-impl<'a> Iterator for Pages<'a> {
+impl<'a> Iterator for LentScan<'a> {
     type Item = Result<Pair<'a>>;
 
     fn next(&mut self) -> Option<Self::Item> {

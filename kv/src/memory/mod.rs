@@ -43,18 +43,18 @@ use crate::{
 /// ```
 #[derive(Clone, Default)]
 pub struct MemoryStore {
-    shared: Arc<Shared>,
+    shared: Arc<SharedStore>,
 }
 
-struct Shared {
-    current: RwLock<State>,
+struct SharedStore {
+    current: RwLock<CommittedTree>,
     writer: Arc<WriteLock>,
     watches: WatchTracker,
 }
 
-impl Default for Shared {
+impl Default for SharedStore {
     fn default() -> Self {
-        Shared {
+        SharedStore {
             current: RwLock::default(),
             writer: WriteLock::of("a store in memory"),
             watches: WatchTracker::default(),
@@ -64,7 +64,7 @@ impl Default for Shared {
 
 /// The result of the last commit.
 #[derive(Clone, Default)]
-struct State {
+struct CommittedTree {
     tree: Tree,
     /// The number of commits that changed something.
     version: u64,
@@ -84,20 +84,20 @@ impl MemoryStore {
     fn begin_apart(&self, options: &TxOptions) -> Result<MemoryTransaction> {
         let permit =
             if options.read_only { None } else { Some(self.shared.writer.acquire_for(options)?) };
-        let State { tree, version } = self.current();
+        let CommittedTree { tree, version } = self.current();
         let writer = permit.map(|permit| Writer { _permit: permit, before: tree.clone() });
         let seen = MemorySnapshot { tree: tree.for_changes(version + 1) };
         let deadline = Deadline::new(options.timeout);
         Ok(MemoryTransaction { store: self.clone(), version, seen, writer, deadline })
     }
 
-    fn current(&self) -> State {
+    fn current(&self) -> CommittedTree {
         // A state is replaced by one assignment, so it is whole even after a panic in another
         // thread.
         self.shared.current.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    fn publish(&self, state: State) {
+    fn publish(&self, state: CommittedTree) {
         let mut current = self.shared.current.write().unwrap_or_else(PoisonError::into_inner);
         let old = std::mem::replace(&mut *current, state);
         drop(current);
@@ -320,7 +320,7 @@ impl KvTransaction for MemoryTransaction {
         if let Some(Writer { before, .. }) = &this.writer
             && !tree.same_as(before)
         {
-            this.store.publish(State { tree: tree.clone(), version: this.version + 1 });
+            this.store.publish(CommittedTree { tree: tree.clone(), version: this.version + 1 });
             this.store.shared.watches.notify_where(|key| tree.has_written(before, key));
             return this.store.shared.writer.counts().committed(Ok(()));
         }

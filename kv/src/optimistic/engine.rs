@@ -9,7 +9,7 @@ use std::time::Duration;
 use super::atomic_store::{AtomicKvStore, apply_in};
 use super::committing::Committing;
 use super::fairness::{Turn, Turns};
-use super::log::Log;
+use super::log::CommitLog;
 use crate::contract::WatchTracker;
 use crate::overlay::MutableView;
 use crate::store_parts::lock::lock;
@@ -26,7 +26,7 @@ pub(super) struct Engine<S> {
     pub(super) committing: Committing,
     /// Shared with the transaction that has the turn.
     pub(super) turns: Arc<Turns>,
-    state: Mutex<State>,
+    state: Mutex<CommitState>,
     pub(super) watches: WatchTracker,
     beginning_to_watch: Mutex<()>,
     pub(super) stopped: AtomicBool,
@@ -34,13 +34,13 @@ pub(super) struct Engine<S> {
     process: Process,
 }
 
-pub(super) struct State {
+pub(super) struct CommitState {
     /// The number of commits so far.
     pub(super) version: u64,
     /// The content at this version, while transactions hold it. Nothing holds it for longer: stores
     /// such as LMDB cannot use space again that was freed after a version that is still held.
     snapshot: Option<HeldElsewhere>,
-    pub(super) log: Log,
+    pub(super) log: CommitLog,
     /// The store's own number for the result of the last commit, if it has one.
     expected: Option<u64>,
     /// Other writers wrote to the store up to this version. For transactions that began with an
@@ -72,7 +72,7 @@ impl HeldElsewhere {
 }
 
 impl<S> Engine<S> {
-    pub(super) fn state(&self) -> MutexGuard<'_, State> {
+    pub(super) fn state(&self) -> MutexGuard<'_, CommitState> {
         lock(&self.state)
     }
 }
@@ -89,10 +89,10 @@ impl<S: AtomicKvStore> Engine<S> {
             sync: AtomicBool::new(true),
             committing: Committing::new(),
             turns: Arc::default(),
-            state: Mutex::new(State {
+            state: Mutex::new(CommitState {
                 version: 0,
                 snapshot: None,
-                log: Log::new(),
+                log: CommitLog::new(),
                 expected,
                 others_wrote: 0,
             }),

@@ -9,7 +9,7 @@ use crate::{KvError, Result, Writes};
 const LIMIT: usize = 1_000_000;
 
 #[derive(Debug)]
-pub(super) struct Log {
+pub(super) struct CommitLog {
     /// The changes, without values, with the version that they led to.
     entries: VecDeque<(u64, Arc<Writes>)>,
     /// The open transactions that may still have to be checked: how many began with each version.
@@ -21,9 +21,15 @@ pub(super) struct Log {
     lost: u64,
 }
 
-impl Log {
+impl CommitLog {
     pub(super) fn new() -> Self {
-        Log { entries: VecDeque::new(), open: BTreeMap::new(), size: 0, limit: LIMIT, lost: 0 }
+        CommitLog {
+            entries: VecDeque::new(),
+            open: BTreeMap::new(),
+            size: 0,
+            limit: LIMIT,
+            lost: 0,
+        }
     }
 
     pub(super) fn set_limit(&mut self, changes: usize) {
@@ -103,7 +109,7 @@ mod tests {
 
     #[test]
     fn only_what_open_transactions_need_is_kept() {
-        let mut log = Log::new();
+        let mut log = CommitLog::new();
         log.append(1, &change(1));
         assert!(log.entries.is_empty());
         log.register(1);
@@ -123,7 +129,7 @@ mod tests {
 
     #[test]
     fn old_changes_are_given_up_rather_than_memory() {
-        let mut log = Log::new();
+        let mut log = CommitLog::new();
         log.set_limit(4);
         log.register(0);
         log.append(1, &change(3));

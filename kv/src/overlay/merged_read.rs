@@ -8,20 +8,20 @@ use crate::{Blob, Direction, KeySpan, KvRead, Pair, Result, Scan, Visitor};
 
 /// One read of a view.
 #[derive(Clone, Copy)]
-pub(crate) struct Reading<'v, B> {
+pub(crate) struct MergedRead<'v, B> {
     layers: &'v Layers<B>,
     /// Whether the read is recorded.
     track: bool,
 }
 
-impl<'v, B: KvRead> Reading<'v, B> {
+impl<'v, B: KvRead> MergedRead<'v, B> {
     /// Recorded if `track` is true and the layers have a record.
     pub(super) fn new(layers: &'v Layers<B>, track: bool) -> Self {
-        Reading { layers, track: track && layers.reads.is_some() }
+        MergedRead { layers, track: track && layers.reads.is_some() }
     }
 
     pub(crate) fn get(self, key: &[u8]) -> Result<Option<Blob<'v>>> {
-        let Reading { layers, track } = self;
+        let MergedRead { layers, track } = self;
         let writes = &layers.writes;
         if !writes.puts.is_empty()
             && let Some(value) = writes.puts.get(key)
@@ -39,7 +39,7 @@ impl<'v, B: KvRead> Reading<'v, B> {
     }
 
     pub(crate) fn scan(self, span: KeySpan<'_>, direction: Direction) -> Result<Scan<'v>> {
-        let Reading { layers, track } = self;
+        let MergedRead { layers, track } = self;
         if !layers.writes.is_empty() {
             return Ok(Box::new(Merge::new(layers, span, direction, track)?));
         }
@@ -55,7 +55,7 @@ impl<'v, B: KvRead> Reading<'v, B> {
         direction: Direction,
         visitor: &mut Visitor<'_>,
     ) -> Result<()> {
-        let Reading { layers, track } = self;
+        let MergedRead { layers, track } = self;
         if layers.writes.is_empty() {
             if !track {
                 return layers.base.visit(span, direction, visitor);
@@ -90,7 +90,7 @@ impl<'v, B: KvRead> Reading<'v, B> {
 
     /// The first pair of `span` in the order of `direction`.
     fn nearest(self, span: KeySpan<'_>, direction: Direction) -> Result<Option<Pair<'v>>> {
-        let Reading { layers, track } = self;
+        let MergedRead { layers, track } = self;
         if span.is_empty() {
             return Ok(None);
         }

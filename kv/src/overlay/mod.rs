@@ -17,7 +17,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use self::conflict::conflicts;
 use self::layers::Layers;
-use self::merged_read::Reading;
+use self::merged_read::MergedRead;
 use self::read_record::Reads;
 use crate::contract::pass_on::pass_on;
 use crate::{
@@ -147,8 +147,8 @@ impl<B: KvRead> MutableView<B> {
     }
 
     /// Reads of this view. They are recorded if `track` is true and the view records reads.
-    pub(crate) fn reading(&self, track: bool) -> Reading<'_, B> {
-        Reading::new(&self.layers, track)
+    pub(crate) fn reading(&self, track: bool) -> MergedRead<'_, B> {
+        MergedRead::new(&self.layers, track)
     }
 
     fn check_change(&self, key: &[u8]) -> Result<()> {

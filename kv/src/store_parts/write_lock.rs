@@ -33,13 +33,13 @@ const PATIENCE: Duration = Duration::from_millis(1);
 pub(crate) struct WriteLock {
     /// The counts of the store to which this lock belongs.
     counts: Counts,
-    state: Mutex<State>,
+    state: Mutex<LockState>,
     taken: AtomicBool,
     limits: Limits,
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct LockState {
     holder: Option<Holder>,
     /// The waiting threads, in the order in which they came.
     queue: VecDeque<Arc<Waiter>>,
@@ -152,7 +152,7 @@ pub fn check_can_begin(store: &(impl KvDatabase + ?Sized)) -> Result<()> {
 }
 
 impl WriteLock {
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, LockState> {
         lock(&self.state)
     }
 
@@ -293,7 +293,7 @@ impl WriteLock {
     }
 }
 
-impl State {
+impl LockState {
     fn check_holder(&self) -> Result<()> {
         match self.holder.as_ref().and_then(|holder| holder.above.as_ref()) {
             Some(above) if above.is_here() => Err(above.refuse()),

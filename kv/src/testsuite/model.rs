@@ -232,11 +232,11 @@ fn changes(log: &[(Operation, Outcome)], adjusted: bool) -> Changes {
     }
 }
 
-type Log = Vec<(Operation, Outcome)>;
+type TransactionLog = Vec<(Operation, Outcome)>;
 
 /// The transactions that have changed something, in the order in which they took place.
 struct Order {
-    logs: Vec<Log>,
+    logs: Vec<TransactionLog>,
     /// The content before each of them, and after the last one.
     states: Vec<Map>,
 }
@@ -248,7 +248,7 @@ impl Order {
 
     /// The states from there on if a transaction takes place before the one with this number.
     /// `None` if something would have another outcome.
-    fn with(&self, at: usize, log: &Log) -> Option<Vec<Map>> {
+    fn with(&self, at: usize, log: &TransactionLog) -> Option<Vec<Map>> {
         let mut state = self.states[at].clone();
         let mut states = Vec::new();
         for log in [log].into_iter().chain(&self.logs[at..]) {
@@ -264,7 +264,7 @@ impl Order {
 
     /// Adds a transaction that has led to this content. It takes place last, or, in a store where
     /// that is possible, anywhere after it began.
-    fn add(&mut self, log: Log, begun_at: usize, anywhere: bool, now: &Map) {
+    fn add(&mut self, log: TransactionLog, begun_at: usize, anywhere: bool, now: &Map) {
         let last = self.logs.len();
         let first = if anywhere { begun_at } else { last };
         let places = (first..=last).rev().filter_map(|at| Some((at, self.with(at, &log)?)));

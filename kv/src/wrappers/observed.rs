@@ -39,12 +39,12 @@ pub(crate) trait Observer: Clone {
 }
 
 /// The content that is read, and the observer.
-struct Reading<'a, O> {
+struct ObservedRead<'a, O> {
     observer: &'a O,
     content: &'a dyn KvRead,
 }
 
-impl<'a, O: Observer> Reading<'a, O> {
+impl<'a, O: Observer> ObservedRead<'a, O> {
     fn get(self, key: &[u8]) -> Result<Option<Blob<'a>>> {
         self.observer.before(Operation::Get)?;
         self.content.get(key)
@@ -84,7 +84,7 @@ struct Snapshot<O> {
 impl<O: Observer> KvRead for Snapshot<O> {
     // A visit runs as a scan, so that the observer sees its steps.
     pass_on!(
-        self => Reading { observer: &self.observer, content: &self.content };
+        self => ObservedRead { observer: &self.observer, content: &self.content };
         get, get_near, scan, at_least, at_most
     );
     pass_on!(self => self.content; LIMITS);
@@ -116,7 +116,7 @@ impl<O: Observer> Observed<O> {
 
 impl<O: Observer> KvRead for Untracked<O> {
     pass_on!(
-        self => Reading {
+        self => ObservedRead {
             observer: &self.observer,
             content: self.tx.untracked().unwrap_or(&self.tx),
         };
@@ -127,7 +127,7 @@ impl<O: Observer> KvRead for Untracked<O> {
 
 impl<O: Observer> KvRead for Observed<O> {
     pass_on!(
-        self => Reading { observer: &self.untracked.observer, content: &self.untracked.tx };
+        self => ObservedRead { observer: &self.untracked.observer, content: &self.untracked.tx };
         get, get_near, scan, at_least, at_most
     );
     pass_on!(self => self.untracked.tx; LIMITS);

@@ -103,12 +103,12 @@ fn strip<'a>(length: usize, (key, value): Pair<'a>) -> Pair<'a> {
 }
 
 /// The content that is read, and the prefix.
-struct Reading<'a, R: ?Sized> {
+struct PrefixedRead<'a, R: ?Sized> {
     content: &'a R,
     prefix: &'a [u8],
 }
 
-impl<'a, R: KvRead + ?Sized> Reading<'a, R> {
+impl<'a, R: KvRead + ?Sized> PrefixedRead<'a, R> {
     fn get(self, key: &[u8]) -> Result<Option<Blob<'a>>> {
         self.content.get(&with_prefix(self.prefix, key))
     }
@@ -172,14 +172,14 @@ impl<'a, R: KvRead + ?Sized> Reading<'a, R> {
 
 impl<T: KvRead> KvRead for Prefixed<T> {
     pass_on!(
-        self => Reading { content: &self.part.inner, prefix: &self.part.prefix };
+        self => PrefixedRead { content: &self.part.inner, prefix: &self.part.prefix };
         READS, LIMITS
     );
 }
 
 impl<T: KvTransaction> KvRead for Part<T> {
     pass_on!(
-        self => Reading {
+        self => PrefixedRead {
             content: self.inner.untracked().unwrap_or(&self.inner),
             prefix: &self.prefix,
         };

@@ -37,13 +37,13 @@ pub fn load(store: &mut (impl KvWrite + ?Sized), input: impl Read) -> Result<u64
 pub struct Entries<R: Read> {
     reader: NsReader<Source<R>>,
     buffer: Vec<u8>,
-    state: State,
+    state: ParseState,
 }
 
 type OwnedPair = (Vec<u8>, Vec<u8>);
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum State {
+enum ParseState {
     Start,
     Entries,
     Done,
@@ -61,19 +61,19 @@ impl<R: Read> Entries<R> {
     pub fn new(input: R) -> Self {
         let mut reader = NsReader::from_reader(Source::new(input));
         reader.config_mut().expand_empty_elements = true;
-        Entries { reader, buffer: Vec::new(), state: State::Start }
+        Entries { reader, buffer: Vec::new(), state: ParseState::Start }
     }
 
     fn entry(&mut self) -> Result<Option<OwnedPair>, XmlError> {
-        if self.state == State::Start {
+        if self.state == ParseState::Start {
             self.open("entries")?;
-            self.state = State::Entries;
+            self.state = ParseState::Entries;
         }
-        if self.state == State::Done {
+        if self.state == ParseState::Done {
             return Ok(None);
         }
         if !self.open_or_close("entry", "entries")? {
-            self.state = State::Done;
+            self.state = ParseState::Done;
             return Ok(None);
         }
         self.open("key")?;
@@ -122,7 +122,7 @@ impl<R: Read> Entries<R> {
         let mut first = true;
         loop {
             let at = self.reader.get_ref().position();
-            let in_prolog = self.state == State::Start;
+            let in_prolog = self.state == ParseState::Start;
             self.buffer.clear();
             let event = self.reader.read_resolved_event_into(&mut self.buffer);
             let tag = match event {
@@ -199,7 +199,7 @@ impl<R: Read> Iterator for Entries<R> {
     fn next(&mut self) -> Option<Self::Item> {
         let entry = self.entry();
         if entry.is_err() {
-            self.state = State::Done;
+            self.state = ParseState::Done;
         }
         entry.transpose()
     }

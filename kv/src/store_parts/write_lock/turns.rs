@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::thread::{self, ThreadId};
 use std::time::{Duration, Instant};
 
-use super::{State, Waiter, WriteLock};
+use super::{LockState, Waiter, WriteLock};
 use crate::group::shared::Group;
 use crate::store_parts::awake::AWAKE;
 
@@ -147,7 +147,7 @@ impl WriteLock {
     }
 }
 
-impl State {
+impl LockState {
     /// The group whose leader waits for members to come.
     pub(super) fn idle_group(&self) -> Option<Arc<Group>> {
         let running = self.running.as_ref().filter(|running| running.turn.is_none())?;
