@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use permazen_kv::{KvRead, KvTransaction, TxOptions};
 use roaring::RoaringTreemap;
 
-use self::state::{PrunePass, State};
+use self::state::{CollectorState, PrunePass};
 use super::mark::Mark;
 use super::pace::Pace;
 use super::prune::{Prune, PruneStep, remove_dead_pins};
@@ -64,7 +64,7 @@ pub(super) enum CollectPieces {
 #[derive(Debug)]
 pub(crate) struct Collector {
     page: Arc<OpenPage>,
-    state: State,
+    state: CollectorState,
     pieces: CollectPieces,
     round: u64,
     collected: Collected,
@@ -94,7 +94,7 @@ impl Collector {
         let begun = page.process.now();
         Collector {
             page,
-            state: State::Idle,
+            state: CollectorState::Idle,
             pieces: CollectPieces::Always,
             round: 0,
             collected: Collected::default(),
@@ -136,7 +136,7 @@ impl Collector {
 
     /// Whether nothing is under way.
     pub(crate) fn is_idle(&self) -> bool {
-        matches!(self.state, State::Idle)
+        matches!(self.state, CollectorState::Idle)
     }
 
     /// Why the last round was given up.
@@ -157,9 +157,9 @@ impl Collector {
             self.end_dead_mark()?;
             let tx = self.page.read()?;
             self.state = match self.page.rows.counts(&tx)?.references {
-                References::Building => State::Build(Build::default()),
+                References::Building => CollectorState::Build(Build::default()),
                 References::Off if self.page.rows.has_reference_rows(&tx)? => {
-                    State::ClearReferences
+                    CollectorState::ClearReferences
                 }
                 References::Off | References::Complete => {
                     drop(tx);
@@ -190,11 +190,11 @@ impl Collector {
     }
 
     /// Reads all commits, to prune those that are not in the keep set.
-    fn commits(&mut self) -> Result<State> {
+    fn commits(&mut self) -> Result<CollectorState> {
         self.pass(PrunePass::default())
     }
 
-    fn pass(&mut self, pass: PrunePass) -> Result<State> {
+    fn pass(&mut self, pass: PrunePass) -> Result<CollectorState> {
         let prune = match pass.changes {
             changes if changes < CHANGES => Prune::new(&self.page)?,
             _ => {
@@ -204,7 +204,7 @@ impl Collector {
             }
         };
         (self.has_waiting, self.is_lasting) = (prune.has_waiting, prune.is_lasting);
-        Ok(State::Prune(Box::new(prune), pass))
+        Ok(CollectorState::Prune(Box::new(prune), pass))
     }
 
     /// Does one slice. `false` once nothing is under way.
@@ -213,7 +213,7 @@ impl Collector {
     /// If the host is busy, the next step repeats the slice. After any other error, the collection
     /// is over.
     pub(crate) fn step(&mut self) -> Result<bool> {
-        let mut state = std::mem::replace(&mut self.state, State::Idle);
+        let mut state = std::mem::replace(&mut self.state, CollectorState::Idle);
         match self.slice(&mut state) {
             Ok(next) => {
                 self.state = next.unwrap_or(state);
@@ -239,40 +239,42 @@ impl Collector {
 
     /// Does one slice, and returns the next state; `None` for more of the same. An error changes no
     /// state.
-    fn slice(&mut self, state: &mut State) -> Result<Option<State>> {
+    fn slice(&mut self, state: &mut CollectorState) -> Result<Option<CollectorState>> {
         Ok(match state {
-            State::Idle => None,
-            State::ClearReferences => {
+            CollectorState::Idle => None,
+            CollectorState::ClearReferences => {
                 if clear(&self.page, &self.options)? {
                     return Ok(None);
                 }
                 Some(self.commits()?)
             }
-            State::Build(build) => {
+            CollectorState::Build(build) => {
                 let step = build.step(&self.page, &self.options);
                 if self.note_damage(step)? {
                     return Ok(None);
                 }
                 Some(self.commits()?)
             }
-            State::Suspects(suspects) => {
+            CollectorState::Suspects(suspects) => {
                 let step = suspects.step(&self.page, &self.options);
                 let is_more = self.note_damage(step)?;
                 self.collected.pieces += suspects.take_removed();
                 if !is_more {
                     self.failed = None;
                 }
-                (!is_more).then_some(State::Idle)
+                (!is_more).then_some(CollectorState::Idle)
             }
-            State::Prune(prune, pass) => self.prune(prune, *pass)?,
-            State::Streams(left) => {
-                (!left.step(&self.page, &self.options)?).then_some(State::Begin)
+            CollectorState::Prune(prune, pass) => self.prune(prune, *pass)?,
+            CollectorState::Streams(left) => {
+                (!left.step(&self.page, &self.options)?).then_some(CollectorState::Begin)
             }
-            State::Begin => Some(self.begin()?),
-            State::Mark(mark) => self.mark(mark)?,
-            State::WriteMarks(marks, bytes, part) => self.write_marks(marks, bytes, part)?,
-            State::Sweep(sweep) => self.sweep(sweep)?,
-            State::Clear => self.clear()?,
+            CollectorState::Begin => Some(self.begin()?),
+            CollectorState::Mark(mark) => self.mark(mark)?,
+            CollectorState::WriteMarks(marks, bytes, part) => {
+                self.write_marks(marks, bytes, part)?
+            }
+            CollectorState::Sweep(sweep) => self.sweep(sweep)?,
+            CollectorState::Clear => self.clear()?,
         })
     }
 
@@ -285,7 +287,7 @@ impl Collector {
         })
     }
 
-    fn prune(&mut self, prune: &mut Prune, pass: PrunePass) -> Result<Option<State>> {
+    fn prune(&mut self, prune: &mut Prune, pass: PrunePass) -> Result<Option<CollectorState>> {
         Ok(match prune.step(&self.page, &self.options)? {
             PruneStep::More(removed) => {
                 self.collected.commits += removed;
@@ -310,9 +312,9 @@ impl Collector {
     }
 
     /// Removes the rows that streams have left, before a round begins.
-    fn streams(&self) -> Result<State> {
+    fn streams(&self) -> Result<CollectorState> {
         let left = Leftovers::new(&self.page, &self.options, true)?;
-        Ok(left.map_or(State::Begin, State::Streams))
+        Ok(left.map_or(CollectorState::Begin, CollectorState::Streams))
     }
 
     fn write(&self) -> Result<Box<dyn KvTransaction + Send>> {
@@ -322,12 +324,12 @@ impl Collector {
     }
 
     /// Begins a round, or takes over that of a process that has stopped.
-    fn begin(&mut self) -> Result<State> {
+    fn begin(&mut self) -> Result<CollectorState> {
         // After a round of another process that ends just now there is nothing left to collect, but
         // commits to prune.
         let can_skip = self.pieces == CollectPieces::IfMuch && !self.is_blocked;
         if can_skip && !self.is_round_due()? {
-            return Ok(State::Idle);
+            return Ok(CollectorState::Idle);
         }
         let (page, now) = (Arc::clone(&self.page), self.page.process.now());
         let mut tx = page.host.begin(&self.options)?;
@@ -339,7 +341,7 @@ impl Collector {
             // are pruned once the rows are built.
             References::Building => {
                 self.is_blocked = false;
-                return Ok(State::Build(Build::default()));
+                return Ok(CollectorState::Build(Build::default()));
             }
             // The round that has kept the commits from being pruned is over.
             _ if self.is_blocked && counts.round.phase != Phase::Marking => {
@@ -348,7 +350,7 @@ impl Collector {
                 return self.commits();
             }
             References::Off => {}
-            References::Complete => return Ok(State::Suspects(Suspects::default())),
+            References::Complete => return Ok(CollectorState::Suspects(Suspects::default())),
         }
         if !self.can_take_over(&tx, &counts)? {
             return Err(self.busy());
@@ -367,9 +369,9 @@ impl Collector {
             (Phase::Sweeping, Some(marks)) => {
                 let Round { new_from, reached, .. } = counts.round;
                 let pace = Pace::default();
-                State::Sweep(Box::new(Sweep { marks, new_from, reached, pace }))
+                CollectorState::Sweep(Box::new(Sweep { marks, new_from, reached, pace }))
             }
-            (Phase::Clearing, _) => State::Clear,
+            (Phase::Clearing, _) => CollectorState::Clear,
             _ => {
                 counts.round = Round {
                     number: counts.round.number.wrapping_add(1),
@@ -379,13 +381,13 @@ impl Collector {
                     reached: None,
                 };
                 counts.suspects = 0;
-                State::Mark(Box::default())
+                CollectorState::Mark(Box::default())
             }
         };
         counts.round.process = process;
         page.rows.put_counts(&mut tx, &counts)?;
         tx.commit()?;
-        self.is_adopted = !matches!(state, State::Mark(_));
+        self.is_adopted = !matches!(state, CollectorState::Mark(_));
         (self.round, self.written, self.begun) = (counts.round.number, now, now);
         self.other = None;
         Ok(state)
@@ -449,7 +451,7 @@ impl Collector {
 
     /// Begins another round after this one was ended elsewhere, even if little garbage is counted:
     /// the count was set to 0 when the round began.
-    fn begin_anew(&mut self) -> Result<State> {
+    fn begin_anew(&mut self) -> Result<CollectorState> {
         self.pieces = CollectPieces::Always;
         self.streams()
     }
@@ -458,7 +460,7 @@ impl Collector {
         have_passed(HEARTBEAT, self.written, self.page.process.now())
     }
 
-    fn mark(&mut self, mark: &mut Mark) -> Result<Option<State>> {
+    fn mark(&mut self, mark: &mut Mark) -> Result<Option<CollectorState>> {
         if !mark.step(&self.page)? {
             if self.is_heartbeat_due() && !self.write_progress(mark.progress)? {
                 return self.begin_anew().map(Some);
@@ -469,7 +471,7 @@ impl Collector {
         let mut bytes = Vec::with_capacity(marks.serialized_size());
         // Writing to a `Vec` cannot fail.
         let _ = marks.serialize_into(&mut bytes);
-        Ok(Some(State::WriteMarks(marks, bytes, 0)))
+        Ok(Some(CollectorState::WriteMarks(marks, bytes, 0)))
     }
 
     /// Returns `false` if the round was ended meanwhile, by another process or by a fetch.
@@ -488,7 +490,7 @@ impl Collector {
         marks: &mut RoaringTreemap,
         bytes: &[u8],
         part: &mut u32,
-    ) -> Result<Option<State>> {
+    ) -> Result<Option<CollectorState>> {
         let mut tx = self.write()?;
         let Some(mut counts) = self.own(&tx)? else { return self.begin_anew().map(Some) };
         let next = self.page.rows.put_marks(&mut tx, self.round, bytes, (*part, MARKS))?;
@@ -504,10 +506,10 @@ impl Collector {
         }
         let (marks, new_from) = (std::mem::take(marks), counts.round.new_from);
         let sweep = Sweep { marks, new_from, reached: None, pace: Pace::default() };
-        Ok(Some(State::Sweep(Box::new(sweep))))
+        Ok(Some(CollectorState::Sweep(Box::new(sweep))))
     }
 
-    fn sweep(&mut self, sweep: &mut Sweep) -> Result<Option<State>> {
+    fn sweep(&mut self, sweep: &mut Sweep) -> Result<Option<CollectorState>> {
         let mut garbage = sweep.find(&self.page)?;
         if garbage.is_empty() && !garbage.is_last && !self.is_heartbeat_due() {
             sweep.advance(&garbage);
@@ -530,10 +532,10 @@ impl Collector {
         sweep.advance(&garbage);
         self.collected.pieces += removed;
         self.written = page.process.now();
-        Ok(garbage.is_last.then_some(State::Clear))
+        Ok(garbage.is_last.then_some(CollectorState::Clear))
     }
 
-    fn clear(&mut self) -> Result<Option<State>> {
+    fn clear(&mut self) -> Result<Option<CollectorState>> {
         let mut tx = self.write()?;
         let Some(mut counts) = self.own(&tx)? else { return self.begin_anew().map(Some) };
         let is_all = self.page.rows.remove_marks(&mut tx, MARKS)?;
@@ -554,7 +556,7 @@ impl Collector {
             // The adopted round has spared pieces that became garbage after it began, and those
             // that streams kept: another round follows.
             true if self.is_adopted => Some(self.streams()?),
-            true => Some(State::Idle),
+            true => Some(CollectorState::Idle),
         })
     }
 

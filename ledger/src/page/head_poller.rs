@@ -43,11 +43,11 @@ pub(crate) trait HeadObserver: Any + Send + Sync {
 pub(crate) struct HeadPoller {
     host: Arc<dyn KvDatabase>,
     rows: Rows,
-    state: Mutex<State>,
+    state: Mutex<HeadPollerState>,
     wakeup: Condvar,
 }
 
-struct State {
+struct HeadPollerState {
     observers: Vec<Arc<dyn HeadObserver>>,
     running: bool,
     /// The thread was woken, for example by a commit of this process.
@@ -66,7 +66,7 @@ impl fmt::Debug for HeadPoller {
 impl HeadPoller {
     pub(crate) fn new(host: Arc<dyn KvDatabase>, rows: Rows) -> Self {
         let (observers, interval) = (Vec::new(), INTERVAL);
-        let state = Mutex::new(State {
+        let state = Mutex::new(HeadPollerState {
             observers,
             running: false,
             woken: false,
@@ -76,7 +76,7 @@ impl HeadPoller {
         HeadPoller { host, rows, state, wakeup: Condvar::new() }
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, HeadPollerState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

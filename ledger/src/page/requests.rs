@@ -40,12 +40,12 @@ pub(super) struct Source {
 /// The requests to the source of a page.
 #[derive(Default)]
 pub(super) struct Requests {
-    state: Mutex<State>,
+    state: Mutex<RequestsState>,
     changed: Condvar,
 }
 
 #[derive(Default)]
-struct State {
+struct RequestsState {
     source: Option<Source>,
     /// How often the source was set. Fetches do not wait for requests to a former source.
     changes: u64,
@@ -149,7 +149,7 @@ impl Drop for Claimed<'_> {
 }
 
 impl Requests {
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, RequestsState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -157,7 +157,10 @@ impl Requests {
         let mut state = self.lock();
         let changes = state.changes + 1;
         let source = source.map(|source| Source { changes, ..source });
-        let former = std::mem::replace(&mut *state, State { source, changes, ..State::default() });
+        let former = std::mem::replace(
+            &mut *state,
+            RequestsState { source, changes, ..RequestsState::default() },
+        );
         drop(state);
         self.changed.notify_all();
         // Dropped without the lock, because it runs code of the program.

@@ -107,11 +107,11 @@ pub trait MergeFactory: Send + Sync {
 /// The factories of a repository.
 #[derive(Default)]
 pub(crate) struct Factories {
-    state: Mutex<State>,
+    list: Mutex<FactoryList>,
 }
 
 #[derive(Default)]
-struct State {
+struct FactoryList {
     /// The first one is used.
     factories: Vec<Factory>,
     next: u64,
@@ -131,8 +131,8 @@ impl fmt::Debug for Factories {
 }
 
 impl Factories {
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, FactoryList> {
+        self.list.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The one that is used.
@@ -147,22 +147,22 @@ impl Factories {
 
     /// Adds one. Returns its number, and whether it is used from now on.
     pub(super) fn add(&self, factory: Arc<dyn MergeFactory>) -> (u64, bool) {
-        let mut state = self.lock();
-        let number = state.next;
-        state.next += 1;
-        state.factories.push(Factory { number, factory });
-        (number, state.factories.len() == 1)
+        let mut list = self.lock();
+        let number = list.next;
+        list.next += 1;
+        list.factories.push(Factory { number, factory });
+        (number, list.factories.len() == 1)
     }
 
     /// Removes one. Returns whether another one is used from now on.
     pub(super) fn remove(&self, number: u64) -> bool {
-        let mut state = self.lock();
-        let was_first = state.factories.first().is_some_and(|first| first.number == number);
+        let mut list = self.lock();
+        let was_first = list.factories.first().is_some_and(|first| first.number == number);
         let (gone, left) =
-            std::mem::take(&mut state.factories).into_iter().partition(|of| of.number == number);
-        state.factories = left;
-        let other = was_first && !state.factories.is_empty();
-        drop(state);
+            std::mem::take(&mut list.factories).into_iter().partition(|of| of.number == number);
+        list.factories = left;
+        let other = was_first && !list.factories.is_empty();
+        drop(list);
         // Dropped without the lock, because it runs code of the program.
         drop::<Vec<Factory>>(gone);
         other

@@ -54,20 +54,20 @@ pub(crate) struct PageMerging {
     /// `None` until a factory has answered.
     rules: Mutex<Option<Rules>>,
     running: Arc<Running>,
-    state: Arc<MergingState>,
+    signal: Arc<MergingSignal>,
     /// No thread is started.
     is_manual: bool,
 }
 
 /// The state that the thread waits on. It does not keep the page open.
 #[derive(Default)]
-struct MergingState {
-    state: Mutex<State>,
+struct MergingSignal {
+    state: Mutex<MergingState>,
     news: Condvar,
 }
 
 #[derive(Default)]
-struct State {
+struct MergingState {
     /// Why the heads must be read next.
     trigger: Option<Trigger>,
     has_thread: bool,
@@ -107,18 +107,18 @@ impl PageMerging {
 
 impl Drop for PageMerging {
     fn drop(&mut self) {
-        self.state.lock().is_over = true;
-        self.state.news.notify_all();
+        self.signal.lock().is_over = true;
+        self.signal.news.notify_all();
     }
 }
 
-impl MergingState {
-    fn lock(&self) -> MutexGuard<'_, State> {
+impl MergingSignal {
+    fn lock(&self) -> MutexGuard<'_, MergingState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl MergingState {
+impl MergingSignal {
     /// Lets the next merging thread read the heads once more.
     fn repeat(&self, trigger: Trigger) {
         let mut state = self.lock();
@@ -128,13 +128,13 @@ impl MergingState {
     /// Waits while another thread merges.
     fn wait_for_others(&self) {
         let state = self.lock();
-        let is_merging = |state: &mut State| state.is_merging && !state.is_over;
+        let is_merging = |state: &mut MergingState| state.is_merging && !state.is_over;
         drop(self.news.wait_while(state, is_merging));
     }
 }
 
 /// Lets other threads merge again when it is dropped.
-struct MergingGuard<'m>(&'m MergingState);
+struct MergingGuard<'m>(&'m MergingSignal);
 
 impl Drop for MergingGuard<'_> {
     fn drop(&mut self) {
@@ -157,7 +157,7 @@ impl PageMerging {
             factories,
             rules: Mutex::default(),
             running: Arc::default(),
-            state: Arc::default(),
+            signal: Arc::default(),
             is_manual,
         }
     }
@@ -239,25 +239,25 @@ impl PageMerging {
 
     /// Wakes the thread that merges, or starts it.
     pub(crate) fn wake(self: &Arc<Self>, trigger: Trigger) {
-        let mut state = self.state.lock();
+        let mut state = self.signal.lock();
         state.trigger = state.trigger.max(Some(trigger));
         if self.is_manual {
             return;
         }
         if state.has_thread {
-            self.state.news.notify_all();
+            self.signal.news.notify_all();
             return;
         }
-        let (page, shared) = (Arc::downgrade(self), Arc::clone(&self.state));
+        let (page, signal) = (Arc::downgrade(self), Arc::clone(&self.signal));
         let named = thread::Builder::new().name("permazen-ledger-merger".to_owned());
         // If no thread can be started, maintenance tries again in ten seconds.
-        state.has_thread = named.spawn(move || run(&page, &shared)).is_ok();
+        state.has_thread = named.spawn(move || run(&page, &signal)).is_ok();
     }
 
     /// Whether a thread was asked to merge.
     #[cfg(test)]
     pub(crate) fn is_called(&self) -> bool {
-        self.state.lock().trigger.is_some()
+        self.signal.lock().trigger.is_some()
     }
 
     /// Maintenance: merges heads that other processes have made.
@@ -272,11 +272,11 @@ impl PageMerging {
             self.wake(Trigger::Others);
             return Ok(());
         }
-        let trigger = self.state.lock().trigger.take().unwrap_or(Trigger::Others);
+        let trigger = self.signal.lock().trigger.take().unwrap_or(Trigger::Others);
         match self.merge_branches(trigger) {
             // Another thread is merging, and may have read the heads too early.
             Err(LedgerError::Busy { .. }) => {
-                self.state.repeat(trigger);
+                self.signal.repeat(trigger);
                 Ok(())
             }
             result => result.map(drop),
@@ -289,7 +289,7 @@ impl PageMerging {
     /// # Errors
     /// The first error of a merge, after all branches were tried.
     pub(crate) fn merge_branches(&self, trigger: Trigger) -> Result<Option<u64>> {
-        let mut state = self.state.lock();
+        let mut state = self.signal.lock();
         if std::mem::replace(&mut state.is_merging, true) {
             let what = format!(
                 "the heads of page {} {} are being merged (Page::wait_for_merges waits for that)",
@@ -298,18 +298,18 @@ impl PageMerging {
             return Err(LedgerError::Busy { what });
         }
         drop(state);
-        let merging = MergingGuard(&self.state);
+        let merging = MergingGuard(&self.signal);
         let branches = self.several()?;
         let names: Vec<&String> = branches.iter().map(|(name, _)| name).collect();
-        self.state.lock().branches.retain(|name, _| names.contains(&name));
+        self.signal.lock().branches.retain(|name, _| names.contains(&name));
         let (mut next, mut failed) = (None, None);
         for name in names {
-            let mut known = self.state.lock().branches.remove(name).unwrap_or_default();
+            let mut known = self.signal.lock().branches.remove(name).unwrap_or_default();
             let result = self.merge_branch(name, &mut known, trigger);
             // The pause may be over by now, which is fine.
             let due = known.errors.until().or(known.merges.until());
             next = [next, due].into_iter().flatten().min();
-            self.state.lock().branches.insert(name.clone(), known);
+            self.signal.lock().branches.insert(name.clone(), known);
             if let Err(error) = result {
                 failed.get_or_insert(error);
             }
@@ -443,8 +443,8 @@ impl PageMerging {
         }
         loop {
             let left = timeout.saturating_sub(begun.elapsed());
-            let state = self.state.lock();
-            drop(self.state.news.wait_timeout(state, left.min(POLL_INTERVAL)));
+            let state = self.signal.lock();
+            drop(self.signal.news.wait_timeout(state, left.min(POLL_INTERVAL)));
             if !self.is_unfinished()? {
                 return Ok(MergeWait::Resolved);
             }
@@ -456,7 +456,7 @@ impl PageMerging {
 }
 
 /// Lets another thread start if this one panics.
-struct Thread<'m>(&'m MergingState);
+struct Thread<'m>(&'m MergingSignal);
 
 impl Drop for Thread<'_> {
     fn drop(&mut self) {
@@ -467,19 +467,19 @@ impl Drop for Thread<'_> {
 }
 
 /// Merges until nothing is left to do, or the page is closed.
-fn run(page: &Weak<PageMerging>, shared: &MergingState) {
-    let _thread = Thread(shared);
+fn run(page: &Weak<PageMerging>, signal: &MergingSignal) {
+    let _thread = Thread(signal);
     loop {
-        let mut state = shared.lock();
+        let mut state = signal.lock();
         let trigger = state.trigger.take().unwrap_or(Trigger::Others);
         drop(state);
         let Some(open) = page.upgrade() else { return };
         let next = match open.merge_branches(trigger) {
             Err(LedgerError::Busy { .. }) => {
                 drop(open);
-                shared.repeat(trigger);
-                shared.wait_for_others();
-                if shared.lock().is_over {
+                signal.repeat(trigger);
+                signal.wait_for_others();
+                if signal.lock().is_over {
                     return;
                 }
                 continue;
@@ -490,7 +490,7 @@ fn run(page: &Weak<PageMerging>, shared: &MergingState) {
         };
         let now = open.shared.open.process.now();
         drop(open);
-        let mut state = shared.lock();
+        let mut state = signal.lock();
         if state.is_over {
             return;
         }
@@ -502,7 +502,7 @@ fn run(page: &Weak<PageMerging>, shared: &MergingState) {
             return;
         };
         let pause = Duration::from_millis(next.saturating_sub(now).max(1));
-        let is_quiet = |state: &mut State| state.trigger.is_none() && !state.is_over;
-        drop(shared.news.wait_timeout_while(state, pause, is_quiet));
+        let is_quiet = |state: &mut MergingState| state.trigger.is_none() && !state.is_over;
+        drop(signal.news.wait_timeout_while(state, pause, is_quiet));
     }
 }

@@ -75,12 +75,12 @@ pub(super) struct OpenMerge {
     versions: ThreeVersions,
     /// Makes mergers, which know the classes of keys.
     merger: Box<dyn Fn() -> Box<dyn Merger> + Send + Sync>,
-    state: Mutex<State>,
+    state: Mutex<OpenMergeState>,
     ended: Condvar,
 }
 
 #[derive(Default)]
-struct State {
+struct OpenMergeState {
     decisions: Decisions,
     end: Option<End>,
 }
@@ -141,7 +141,7 @@ impl OpenMerge {
         MergeResult { merge: Arc::clone(self), _held: held }
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, OpenMergeState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -153,7 +153,7 @@ impl OpenMerge {
 
     /// Waits until it has ended. When the time is over, it ends.
     pub(super) fn wait(&self, limit: Option<Duration>) -> (End, Decisions) {
-        let is_open = |state: &mut State| state.end.is_none();
+        let is_open = |state: &mut OpenMergeState| state.end.is_none();
         let state = self.lock();
         let mut state = match limit {
             None => self.ended.wait_while(state, is_open).unwrap_or_else(PoisonError::into_inner),
@@ -166,7 +166,7 @@ impl OpenMerge {
         (end, std::mem::take(&mut state.decisions))
     }
 
-    fn check_open(&self, state: &State) -> Result<()> {
+    fn check_open(&self, state: &OpenMergeState) -> Result<()> {
         match &state.end {
             None => Ok(()),
             Some(end) => Err(LedgerError::MergeEnded {

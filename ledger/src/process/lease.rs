@@ -51,11 +51,11 @@ pub(crate) struct Process {
     /// The time of the last commit of this process.
     last_time: AtomicU64,
     made_by: permazen_kv::__internal::Process,
-    state: Mutex<State>,
+    state: Mutex<LeaseState>,
 }
 
 #[derive(Debug)]
-struct State {
+struct LeaseState {
     id: ProcessId,
     /// The milliseconds at which the lease was written last. `None` if there is no lease.
     leased: Option<u64>,
@@ -70,7 +70,7 @@ fn len(duration: Duration) -> u64 {
 
 impl Process {
     pub(crate) fn new(clock: Arc<dyn Clock>, is_exclusive: bool, device: [u8; 16]) -> Result<Self> {
-        let state = State { id: ProcessId(random()?), leased: None, doubtful: HashMap::new() };
+        let state = LeaseState { id: ProcessId(random()?), leased: None, doubtful: HashMap::new() };
         let streams = Streams::default();
         let last_time = AtomicU64::new(0);
         let (made_by, state) = (permazen_kv::__internal::Process::this(), Mutex::new(state));
@@ -82,7 +82,7 @@ impl Process {
         Self::new(Arc::clone(&self.clock), self.is_exclusive, self.device)
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, LeaseState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -159,7 +159,7 @@ impl Process {
         let id = match *self.lock() {
             // After a clock was set back, the lease ends too late for others to believe, so it is
             // renewed at once.
-            State { id, leased: Some(leased), .. }
+            LeaseState { id, leased: Some(leased), .. }
                 if now >= leased.saturating_add(len(RENEWAL)) || now < leased =>
             {
                 id
@@ -183,7 +183,7 @@ impl Process {
     /// Returns the lease, so that other processes need not wait for its end.
     pub(crate) fn return_lease(&self, host: &dyn KvDatabase) -> Result<()> {
         let id = match *self.lock() {
-            State { id, leased: Some(_), .. } => id,
+            LeaseState { id, leased: Some(_), .. } => id,
             _ => return Ok(()),
         };
         let mut tx = host.begin(&TxOptions::writing().with_wait(WAIT))?;

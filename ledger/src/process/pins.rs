@@ -14,12 +14,12 @@ const IN_MEMORY: u64 = 60_000;
 /// The pins of a page, counted by commit and reason.
 #[derive(Debug, Default)]
 pub(crate) struct Pins {
-    state: Mutex<State>,
+    state: Mutex<PinsState>,
     removed: Condvar,
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct PinsState {
     commits: HashMap<(CommitId, PinReason), Pinned>,
     /// The commits that this process is removing.
     going: HashSet<CommitId>,
@@ -63,7 +63,7 @@ impl Clone for Pin {
 impl Drop for Pin {
     fn drop(&mut self) {
         let mut state = self.pins.lock();
-        let State { commits, left, .. } = &mut *state;
+        let PinsState { commits, left, .. } = &mut *state;
         let Some(pinned) = commits.get_mut(&(self.commit, self.reason)) else { return };
         pinned.count -= 1;
         if pinned.count == 0 {
@@ -74,7 +74,7 @@ impl Drop for Pin {
 }
 
 impl Pins {
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, PinsState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -176,7 +176,7 @@ impl Pins {
     /// Records the rows of pins that were written.
     pub(super) fn wrote(&self, rows: &[PinRow]) {
         let mut state = self.lock();
-        let State { commits, left, .. } = &mut *state;
+        let PinsState { commits, left, .. } = &mut *state;
         for row in rows {
             match commits.get_mut(&(row.commit, row.reason)) {
                 Some(pinned) => pinned.row = Some(*row),

@@ -49,18 +49,18 @@ static NEXT: AtomicU64 = AtomicU64::new(1);
 /// The values of all pages, by the numbers of the page and of the value.
 #[derive(Debug, Default)]
 pub(crate) struct Streams {
-    state: Mutex<State>,
+    table: Mutex<StreamTable>,
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct StreamTable {
     values: HashMap<(u64, u64), Value>,
     /// The pages in which rows of streams may be stored, each with how often values were begun and
     /// given up there.
     pages: HashMap<u64, u64>,
 }
 
-impl State {
+impl StreamTable {
     fn changed(&mut self, page: u64) {
         let changes = self.pages.entry(page).or_default();
         *changes = changes.wrapping_add(1);
@@ -80,8 +80,8 @@ enum Value {
 }
 
 impl Streams {
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, StreamTable> {
+        self.table.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// A number that no other pin or stream of this process has or had, in any page of any
@@ -93,9 +93,9 @@ impl Streams {
     /// Begins a value of a page.
     pub(crate) fn begin(&self, page: u64) -> u64 {
         let number = self.number();
-        let mut state = self.lock();
-        state.values.insert((page, number), Value::Begun);
-        state.changed(page);
+        let mut table = self.lock();
+        table.values.insert((page, number), Value::Begun);
+        table.changed(page);
         number
     }
 
@@ -111,10 +111,10 @@ impl Streams {
 
     /// Gives up a value that is being written. The next maintenance removes its stored pieces.
     pub(crate) fn give_up(&self, page: u64, number: u64) {
-        let mut state = self.lock();
-        if matches!(state.values.get(&(page, number)), Some(Value::Begun)) {
-            state.values.remove(&(page, number));
-            state.changed(page);
+        let mut table = self.lock();
+        if matches!(table.values.get(&(page, number)), Some(Value::Begun)) {
+            table.values.remove(&(page, number));
+            table.changed(page);
         }
     }
 
@@ -140,13 +140,13 @@ impl Streams {
     /// Records that no rows of streams are left in a page, unless the number has changed; with
     /// `None`, that the page is gone.
     pub(crate) fn forget(&self, page: u64, changes: Option<u64>) {
-        let mut state = self.lock();
+        let mut table = self.lock();
         if changes.is_none() {
-            state.values.retain(|(of, _), _| *of != page);
+            table.values.retain(|(of, _), _| *of != page);
         }
-        let is_same = changes.is_none() || state.pages.get(&page).copied() == changes;
-        if is_same && !state.values.keys().any(|(of, _)| *of == page) {
-            state.pages.remove(&page);
+        let is_same = changes.is_none() || table.pages.get(&page).copied() == changes;
+        if is_same && !table.values.keys().any(|(of, _)| *of == page) {
+            table.pages.remove(&page);
         }
     }
 

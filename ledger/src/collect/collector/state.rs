@@ -10,7 +10,7 @@ use crate::collect::suspects::Suspects;
 use crate::collect::sweep::Sweep;
 
 #[derive(Debug)]
-pub(super) enum State {
+pub(super) enum CollectorState {
     Idle,
     /// Removes reference rows of a page that no longer keeps them.
     ClearReferences,
@@ -31,10 +31,16 @@ pub(super) enum State {
     Clear,
 }
 
-impl State {
+impl CollectorState {
     /// Whether this is a part of a round.
     pub(super) fn is_round(&self) -> bool {
-        matches!(self, State::Mark(_) | State::WriteMarks(..) | State::Sweep(_) | State::Clear)
+        matches!(
+            self,
+            CollectorState::Mark(_)
+                | CollectorState::WriteMarks(..)
+                | CollectorState::Sweep(_)
+                | CollectorState::Clear
+        )
     }
 }
 

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use permazen_kv::memory::MemoryStore;
 use permazen_kv::{KvDatabase, KvWrite, TxOptions};
 
-use super::{CollectPieces, Collector, State};
+use super::{CollectPieces, Collector, CollectorState};
 use crate::ids::PageId;
 use crate::process::clock::Clock;
 use crate::process::test_clock::TestClock;
@@ -44,7 +44,7 @@ fn commits_are_pruned_if_the_round_that_blocked_it_ends_meanwhile() {
     clock.0.fetch_add(120_000, Ordering::Relaxed);
     let mut collector = Collector::new(Arc::clone(&page.shared.open));
     collector.start(CollectPieces::IfMuch).unwrap();
-    while !matches!(collector.state, State::Begin) {
+    while !matches!(collector.state, CollectorState::Begin) {
         assert!(collector.step().unwrap());
     }
     while of_two.collect_slice().unwrap() {}

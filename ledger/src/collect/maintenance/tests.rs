@@ -20,12 +20,12 @@ use crate::rows::parameters::Retention;
 #[derive(Debug, Default)]
 struct Gate {
     store: MemoryStore,
-    state: Mutex<State>,
+    state: Mutex<GateState>,
     changed: Condvar,
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct GateState {
     is_closed: bool,
     /// It is closed for those that write alone.
     lets_read: bool,
