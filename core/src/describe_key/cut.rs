@@ -9,7 +9,7 @@ use crate::schema::{
 };
 
 /// The meaning of a part of a key.
-pub(super) enum Part<'d> {
+pub(super) enum KeyPart<'d> {
     /// A part that always means the same.
     Fixed(&'static str),
     SchemaIndex(u32),
@@ -48,7 +48,7 @@ pub(super) enum Part<'d> {
 /// A key that is being cut.
 struct Cutting<'k, 'd> {
     rest: &'k [u8],
-    parts: Vec<(&'k [u8], Part<'d>)>,
+    parts: Vec<(&'k [u8], KeyPart<'d>)>,
 }
 
 /// Cuts a key into its parts. `object_type` is the type of the object, if it is known.
@@ -56,7 +56,7 @@ pub(super) fn cut<'k, 'd>(
     key: &'k [u8],
     schemas: &'d SchemaBundle,
     object_type: Option<&'d ResolvedType>,
-) -> Vec<(&'k [u8], Part<'d>)> {
+) -> Vec<(&'k [u8], KeyPart<'d>)> {
     let mut cutting = Cutting { rest: key, parts: Vec::new() };
     let complete = match key {
         [] => Some(()),
@@ -67,8 +67,8 @@ pub(super) fn cut<'k, 'd>(
         cutting.take(
             cutting.rest.len(),
             match complete {
-                Some(()) => Part::Garbage,
-                None => Part::Undecodable,
+                Some(()) => KeyPart::Garbage,
+                None => KeyPart::Undecodable,
             },
         );
     }
@@ -77,7 +77,7 @@ pub(super) fn cut<'k, 'd>(
 
 /// Most return `None` if the rest cannot be decoded.
 impl<'k, 'd> Cutting<'k, 'd> {
-    fn take(&mut self, len: usize, part: Part<'d>) {
+    fn take(&mut self, len: usize, part: KeyPart<'d>) {
         if let Some((piece, rest)) = self.rest.split_at_checked(len) {
             self.parts.push((piece, part));
             self.rest = rest;
@@ -88,7 +88,7 @@ impl<'k, 'd> Cutting<'k, 'd> {
     fn read<T>(
         &mut self,
         read: impl FnOnce(&mut Reader<'k>) -> Result<T>,
-        part: impl FnOnce(T) -> Part<'d>,
+        part: impl FnOnce(T) -> KeyPart<'d>,
     ) -> Option<()> {
         let mut reader = Reader::new(self.rest);
         let found = read(&mut reader).ok()?;
@@ -99,13 +99,13 @@ impl<'k, 'd> Cutting<'k, 'd> {
     fn value(
         &mut self,
         encoding: &'d dyn Encoding,
-        part: impl FnOnce(Value, &'d dyn Encoding) -> Part<'d>,
+        part: impl FnOnce(Value, &'d dyn Encoding) -> KeyPart<'d>,
     ) -> Option<()> {
         self.read(|reader| encoding.decode(reader), |value| part(value, encoding))
     }
 
     fn meta_data(&mut self, key: &[u8]) -> Option<()> {
-        self.take(1, Part::Fixed("Meta-data key prefix"));
+        self.take(1, KeyPart::Fixed("Meta-data key prefix"));
         let &[table, ..] = self.rest else { return Some(()) };
         let prefix = match table {
             0 => "Format version prefix",
@@ -115,21 +115,21 @@ impl<'k, 'd> Cutting<'k, 'd> {
             layout::USER_META_DATA => "User meta-data range",
             _ => "Unknown meta-data prefix",
         };
-        self.take(1, Part::Fixed(prefix));
+        self.take(1, KeyPart::Fixed(prefix));
         match table {
             0 if key.starts_with(FORMAT_VERSION_KEY) => {
-                self.take(FORMAT_VERSION_KEY.len() - 2, Part::Fixed("Format version key"));
+                self.take(FORMAT_VERSION_KEY.len() - 2, KeyPart::Fixed("Format version key"));
                 Some(())
             }
-            layout::SCHEMA_TABLE => self.read(uint::read, Part::SchemaIndex),
-            layout::STORAGE_ID_TABLE => self.read(uint::read, Part::StorageId),
+            layout::SCHEMA_TABLE => self.read(uint::read, KeyPart::SchemaIndex),
+            layout::STORAGE_ID_TABLE => self.read(uint::read, KeyPart::StorageId),
             layout::OBJECT_SCHEMA_INDEX => {
-                self.read(uint::read, Part::SchemaIndex)?;
-                self.read(ObjId::read_from, Part::ObjectId)
+                self.read(uint::read, KeyPart::SchemaIndex)?;
+                self.read(ObjId::read_from, KeyPart::ObjectId)
             }
             layout::USER_META_DATA => {
                 if !self.rest.is_empty() {
-                    self.take(self.rest.len(), Part::Fixed("User meta-data key"));
+                    self.take(self.rest.len(), KeyPart::Fixed("User meta-data key"));
                 }
                 Some(())
             }
@@ -146,7 +146,7 @@ impl<'k, 'd> Cutting<'k, 'd> {
         let id = StorageId::read_from(&mut reader).ok()?;
         let len = self.rest.len() - reader.rest().len();
         let Some(item) = schemas.item(id) else {
-            self.take(len, Part::Unknown(id));
+            self.take(len, KeyPart::Unknown(id));
             return None;
         };
         match item.kind() {
@@ -154,19 +154,19 @@ impl<'k, 'd> Cutting<'k, 'd> {
             ItemKind::CompositeIndex => {
                 let Occurrence { object_type: owner, part } = item.occurrences.first()?;
                 let ResolvedPart::Index(index) = part else { return None };
-                self.take(len, Part::CompositeIndex { owner, index });
+                self.take(len, KeyPart::CompositeIndex { owner, index });
                 let columns = index.fields.iter().filter_map(|field| field.simple());
                 let columns: Vec<_> = columns.map(|simple| &*simple.encoding).collect();
                 self.entry(&columns, None, item)
             }
             _ => match indexed(item) {
                 Some((owner, field)) => {
-                    self.take(len, Part::SimpleIndex { owner, field });
+                    self.take(len, KeyPart::SimpleIndex { owner, field });
                     let role = field.parent.as_ref().map(|parent| parent.role);
                     self.entry(&[&*field.simple()?.encoding], role, item)
                 }
                 None => {
-                    self.take(len, Part::Unknown(id));
+                    self.take(len, KeyPart::Unknown(id));
                     None
                 }
             },
@@ -182,9 +182,9 @@ impl<'k, 'd> Cutting<'k, 'd> {
     ) -> Option<()> {
         let known = object_type.filter(|known| known.storage_id == item.storage_id);
         let newest = &item.representative()?.object_type;
-        self.take(id_len, Part::ObjectType(known.unwrap_or(newest)));
+        self.take(id_len, KeyPart::ObjectType(known.unwrap_or(newest)));
         self.rest.get(..ObjId::LEN - id_len)?;
-        self.take(ObjId::LEN - id_len, Part::Unique);
+        self.take(ObjId::LEN - id_len, KeyPart::Unique);
         if self.rest.is_empty() {
             return Some(());
         }
@@ -201,17 +201,17 @@ impl<'k, 'd> Cutting<'k, 'd> {
                 .find_map(|version| version.object_type.field_by_storage_id(id)),
         };
         let Some(field) = field else {
-            self.take(len, Part::NoField(id));
+            self.take(len, KeyPart::NoField(id));
             return None;
         };
-        self.take(len, Part::Field(field));
+        self.take(len, KeyPart::Field(field));
         match &field.kind {
             ResolvedKind::Simple(_) | ResolvedKind::Counter => Some(()),
             ResolvedKind::Set { element } => {
-                self.value(&*element.simple()?.encoding, Part::Element)
+                self.value(&*element.simple()?.encoding, KeyPart::Element)
             }
-            ResolvedKind::List { .. } => self.read(uint::read, Part::ListIndex),
-            ResolvedKind::Map { key, .. } => self.value(&*key.simple()?.encoding, Part::MapKey),
+            ResolvedKind::List { .. } => self.read(uint::read, KeyPart::ListIndex),
+            ResolvedKind::Map { key, .. } => self.value(&*key.simple()?.encoding, KeyPart::MapKey),
         }
     }
 
@@ -227,14 +227,14 @@ impl<'k, 'd> Cutting<'k, 'd> {
                 self.values_of_unknown_length(column, role)?;
                 break;
             }
-            self.value(column, Part::Value)?;
+            self.value(column, KeyPart::Value)?;
         }
-        self.read(ObjId::read_from, Part::ObjectId)?;
+        self.read(ObjId::read_from, KeyPart::ObjectId)?;
         match role {
-            Some(SubFieldRole::ListElement) => self.read(uint::read, Part::ListIndex),
+            Some(SubFieldRole::ListElement) => self.read(uint::read, KeyPart::ListIndex),
             Some(SubFieldRole::MapValue) => {
                 let mut keys = item.occurrences.iter().filter_map(map_key);
-                keys.find_map(|encoding| self.value(encoding, Part::EntryKey))
+                keys.find_map(|encoding| self.value(encoding, KeyPart::EntryKey))
             }
             _ => Some(()),
         }
@@ -252,7 +252,7 @@ impl<'k, 'd> Cutting<'k, 'd> {
         }
         let len = self.rest.len().checked_sub(ObjId::LEN).filter(|&len| len > 0)?;
         let value = encoding.decode(&mut Reader::new(self.rest.get(..len)?)).ok()?;
-        self.take(len, Part::Value(value, encoding));
+        self.take(len, KeyPart::Value(value, encoding));
         Some(())
     }
 }

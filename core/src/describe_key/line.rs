@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use super::cut::{Part, cut};
+use super::cut::{KeyPart, cut};
 use super::part_text;
 use crate::encoding::{Encoding, EncodingKind, Primitive, Value};
 use crate::escape::Escaped;
@@ -42,14 +42,14 @@ pub fn line(
     let KeyKind::Data(..) = parse_key(key) else { return meta_data(key) };
     let parts = cut(key, schemas, object_type);
     let text = match parts.first()? {
-        (_, Part::ObjectType(object_type)) => {
+        (_, KeyPart::ObjectType(object_type)) => {
             let id = ObjId::from_bytes(*key.first_chunk()?).ok()?;
             object(object_type, id, &parts)
         }
-        (_, Part::SimpleIndex { owner, field }) => {
+        (_, KeyPart::SimpleIndex { owner, field }) => {
             entry(&format!("{}.{}", owner.name, field.full_name), &parts)
         }
-        (_, Part::CompositeIndex { owner, index }) => {
+        (_, KeyPart::CompositeIndex { owner, index }) => {
             entry(&format!("{}#{}", owner.name, index.name), &parts)
         }
         _ => None,
@@ -57,17 +57,17 @@ pub fn line(
     text.map(|text| Escaped(text).to_string())
 }
 
-fn object(object_type: &ResolvedType, id: ObjId, parts: &[(&[u8], Part<'_>)]) -> Option<String> {
+fn object(object_type: &ResolvedType, id: ObjId, parts: &[(&[u8], KeyPart<'_>)]) -> Option<String> {
     let mut text = format!("{} {id}", object_type.name);
     for (_, part) in parts {
         match part {
-            Part::Field(field) => write!(text, " {}", field.name),
-            Part::Element(element, encoding) => {
+            KeyPart::Field(field) => write!(text, " {}", field.name),
+            KeyPart::Element(element, encoding) => {
                 write!(text, " element {}", value(element, *encoding)?)
             }
-            Part::ListIndex(index) => write!(text, "[{index}]"),
-            Part::MapKey(key, encoding) => write!(text, "[{}]", value(key, *encoding)?),
-            Part::NoField(_) | Part::Undecodable => return None,
+            KeyPart::ListIndex(index) => write!(text, "[{index}]"),
+            KeyPart::MapKey(key, encoding) => write!(text, "[{}]", value(key, *encoding)?),
+            KeyPart::NoField(_) | KeyPart::Undecodable => return None,
             _ => Ok(()),
         }
         .ok()?;
@@ -75,21 +75,25 @@ fn object(object_type: &ResolvedType, id: ObjId, parts: &[(&[u8], Part<'_>)]) ->
     Some(text)
 }
 
-fn entry(index: &str, parts: &[(&[u8], Part<'_>)]) -> Option<String> {
+fn entry(index: &str, parts: &[(&[u8], KeyPart<'_>)]) -> Option<String> {
     let mut text = format!("index {index}:");
     let mut complete = false;
     for (_, part) in parts {
         match part {
             // Where a value of an unknown encoding ends is guessed.
-            Part::Value(_, encoding) if matches!(encoding.kind(), EncodingKind::Unknown) => Ok(()),
-            Part::Value(indexed, encoding) => write!(text, " {},", value(indexed, *encoding)?),
-            Part::ObjectId(id) => {
+            KeyPart::Value(_, encoding) if matches!(encoding.kind(), EncodingKind::Unknown) => {
+                Ok(())
+            }
+            KeyPart::Value(indexed, encoding) => write!(text, " {},", value(indexed, *encoding)?),
+            KeyPart::ObjectId(id) => {
                 complete = true;
                 write!(text, " object {id}")
             }
-            Part::ListIndex(position) => write!(text, " at {position}"),
-            Part::EntryKey(key, encoding) => write!(text, " under key {}", value(key, *encoding)?),
-            Part::Undecodable => return None,
+            KeyPart::ListIndex(position) => write!(text, " at {position}"),
+            KeyPart::EntryKey(key, encoding) => {
+                write!(text, " under key {}", value(key, *encoding)?)
+            }
+            KeyPart::Undecodable => return None,
             _ => Ok(()),
         }
         .ok()?;

@@ -64,7 +64,7 @@ pub fn pieces<'k>(
     object_type: Option<&ResolvedType>,
 ) -> Vec<Piece<'k>> {
     let parts = cut::cut(key, schemas, object_type);
-    let in_text = |part: &cut::Part<'_>| Escaped(part_text::of(part, schemas)).to_string();
+    let in_text = |part: &cut::KeyPart<'_>| Escaped(part_text::of(part, schemas)).to_string();
     parts.iter().map(|(bytes, part)| Piece { bytes, words: in_text(part) }).collect()
 }
 

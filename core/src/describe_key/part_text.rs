@@ -1,6 +1,6 @@
 //! The words for a part of a key. They are those of Permazen for Java.
 
-use super::cut::Part;
+use super::cut::KeyPart;
 use super::java_type::{java_type, java_type_of};
 use crate::encoding::{Encoding, Value};
 use crate::id::ObjId;
@@ -11,41 +11,41 @@ use crate::schema::{
 /// How many characters of a value are shown.
 const SHOWN: usize = 1000;
 
-pub(super) fn of(part: &Part<'_>, schemas: &SchemaBundle) -> String {
+pub(super) fn of(part: &KeyPart<'_>, schemas: &SchemaBundle) -> String {
     match part {
-        Part::Fixed(words) => (*words).to_owned(),
-        Part::SchemaIndex(index) => format!("Schema index #{index}"),
-        Part::StorageId(id) => format!("Storage ID #{id}"),
-        Part::ObjectType(object_type) => {
+        KeyPart::Fixed(words) => (*words).to_owned(),
+        KeyPart::SchemaIndex(index) => format!("Schema index #{index}"),
+        KeyPart::StorageId(id) => format!("Storage ID #{id}"),
+        KeyPart::ObjectType(object_type) => {
             let ResolvedType { name, storage_id, schema, schema_of, .. } = object_type;
             format!("[#{storage_id}] object type \"{name}\" in {schema_of}@{schema}")
         }
-        Part::Unique => "Random/unique part of ObjId".to_owned(),
-        Part::Field(field) => format!("[#{}] {}", field.storage_id, of_field(field)),
-        Part::NoField(id) => format!("Invalid storage ID {id}"),
-        Part::Unknown(id) => format!("Unknown storage ID {id}"),
-        Part::SimpleIndex { field, .. } => {
+        KeyPart::Unique => "Random/unique part of ObjId".to_owned(),
+        KeyPart::Field(field) => format!("[#{}] {}", field.storage_id, of_field(field)),
+        KeyPart::NoField(id) => format!("Invalid storage ID {id}"),
+        KeyPart::Unknown(id) => format!("Unknown storage ID {id}"),
+        KeyPart::SimpleIndex { field, .. } => {
             format!("[#{}] Simple index on {}", field.storage_id, of_field(field))
         }
-        Part::CompositeIndex { index, .. } => {
+        KeyPart::CompositeIndex { index, .. } => {
             let fields: Vec<_> = index.fields.iter().map(|field| of_field(field)).collect();
             let (id, name) = (index.storage_id, &index.name);
             format!("[#{id}] Composite index \"{name}\" on {}", fields.join(", "))
         }
-        Part::Value(value, encoding) => format!("Value {}", of_value(value, *encoding, schemas)),
-        Part::ObjectId(id) => of_object(*id, schemas),
-        Part::Element(value, encoding) => {
+        KeyPart::Value(value, encoding) => format!("Value {}", of_value(value, *encoding, schemas)),
+        KeyPart::ObjectId(id) => of_object(*id, schemas),
+        KeyPart::Element(value, encoding) => {
             format!("Set element {}", of_value(value, *encoding, schemas))
         }
-        Part::ListIndex(index) => format!("List index {index}"),
+        KeyPart::ListIndex(index) => format!("List index {index}"),
         // Java has two spaces in the keys of objects.
-        Part::MapKey(value, encoding) => {
+        KeyPart::MapKey(value, encoding) => {
             format!("Map key  {}", of_value(value, *encoding, schemas))
         }
-        Part::EntryKey(value, encoding) => {
+        KeyPart::EntryKey(value, encoding) => {
             format!("Map key {}", of_value(value, *encoding, schemas))
         }
-        Part::Undecodable | Part::Garbage => "Trailing garbage".to_owned(),
+        KeyPart::Undecodable | KeyPart::Garbage => "Trailing garbage".to_owned(),
     }
 }
 

@@ -5,7 +5,7 @@ use std::any::TypeId;
 use std::collections::BTreeMap;
 use std::sync::{Arc, PoisonError, RwLock};
 
-use super::bound_fields::{BoundFields, FieldsOfModels, Part};
+use super::bound_fields::{BoundFields, FieldPart, FieldsOfModels};
 use super::declare::{Shape, ValueDecl};
 use super::error::{Error, Result};
 use super::evolution::{Evolution, FieldPlan, Plan};
@@ -158,10 +158,10 @@ impl Binding {
     }
 
     /// An index of the field at a position of the struct.
-    pub(crate) fn index_shape(&self, position: usize, part: Part) -> Result<Arc<IndexShape>> {
+    pub(crate) fn index_shape(&self, position: usize, part: FieldPart) -> Result<Arc<IndexShape>> {
         let shapes = self.shapes.get(position).and_then(|shapes| match part {
-            Part::Main => shapes[0].clone(),
-            Part::MapValue => shapes[1].clone(),
+            FieldPart::Main => shapes[0].clone(),
+            FieldPart::MapValue => shapes[1].clone(),
         });
         shapes.ok_or_else(|| self.fields.misused(position))
     }

@@ -18,12 +18,12 @@ pub(crate) struct BoundFields {
     fields: Vec<Arc<ResolvedField>>,
 }
 
-/// Which values of a field: those of the index of the field itself, or of its second index.
+/// Which values of a field: each part can have an index of its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Part {
-    /// The index of the field itself, of the elements, or of the keys.
+pub(crate) enum FieldPart {
+    /// The value of a simple field, the elements, or the keys.
     Main,
-    /// The index of the values of a map.
+    /// The values of a map.
     MapValue,
 }
 

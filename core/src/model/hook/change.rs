@@ -3,12 +3,13 @@
 use std::fmt;
 use std::marker::PhantomData;
 
-use super::former::{Part, in_own_encoding, is_of};
+use super::former::{in_own_encoding, is_of};
 use super::subject::Subject;
 use super::watched::{FromChange, Watched};
 use crate::encoding::{FieldType, Value};
 use crate::id::ObjId;
 use crate::model::binding::Binding;
+use crate::model::bound_fields::FieldPart;
 use crate::model::error::{Error, Result};
 use crate::model::fields::{Field, ListField, MapField, SetField};
 use crate::model::tx::Tx;
@@ -181,7 +182,7 @@ impl<M: Subject, V: FieldType> Changed<'_, M, V> {
     /// [`Error::Decode`] if the stored value was damaged.
     pub fn old(&self) -> Result<V> {
         let (old, _) = self.bytes()?;
-        decoded::<M, V>(self.tx, self.change, Part::Main, old)
+        decoded::<M, V>(self.tx, self.change, FieldPart::Main, old)
     }
 
     /// The value before the change; `None` if the field had no value and `V` has no null.
@@ -202,7 +203,7 @@ impl<M: Subject, V: FieldType> Changed<'_, M, V> {
     #[allow(clippy::new_ret_no_self, reason = "the new value")]
     pub fn new(&self) -> Result<V> {
         let (_, new) = self.bytes()?;
-        decoded::<M, V>(self.tx, self.change, Part::Main, new)
+        decoded::<M, V>(self.tx, self.change, FieldPart::Main, new)
     }
 
     fn bytes(&self) -> Result<(&[u8], &[u8])> {
@@ -295,7 +296,7 @@ impl<M: Subject, E: FieldType> SetChanged<'_, M, E> {
     /// # Errors
     /// [`Error::Decode`] if a stored element was damaged.
     pub fn what(&self) -> Result<SetChange<E>> {
-        let element = |bytes: &[u8]| decoded::<M, E>(self.tx, self.change, Part::Main, bytes);
+        let element = |bytes: &[u8]| decoded::<M, E>(self.tx, self.change, FieldPart::Main, bytes);
         Ok(match self.change.kind() {
             ChangeKind::SetAdd { value } => SetChange::Add(element(value)?),
             ChangeKind::SetRemove { value } => SetChange::Remove(element(value)?),
@@ -311,7 +312,7 @@ impl<M: Subject, E: FieldType> ListChanged<'_, M, E> {
     /// # Errors
     /// [`Error::Decode`] if a stored element was damaged.
     pub fn what(&self) -> Result<ListChange<E>> {
-        let element = |bytes: &[u8]| decoded::<M, E>(self.tx, self.change, Part::Main, bytes);
+        let element = |bytes: &[u8]| decoded::<M, E>(self.tx, self.change, FieldPart::Main, bytes);
         Ok(match self.change.kind() {
             ChangeKind::ListAdd { index, value } => {
                 ListChange::Add { index: *index, element: element(value)? }
@@ -334,8 +335,9 @@ impl<M: Subject, K: FieldType, V: FieldType> MapChanged<'_, M, K, V> {
     /// # Errors
     /// [`Error::Decode`] if a stored key or value was damaged.
     pub fn what(&self) -> Result<MapChange<K, V>> {
-        let key_of = |bytes: &[u8]| decoded::<M, K>(self.tx, self.change, Part::Main, bytes);
-        let value_of = |bytes: &[u8]| decoded::<M, V>(self.tx, self.change, Part::MapValue, bytes);
+        let key_of = |bytes: &[u8]| decoded::<M, K>(self.tx, self.change, FieldPart::Main, bytes);
+        let value_of =
+            |bytes: &[u8]| decoded::<M, V>(self.tx, self.change, FieldPart::MapValue, bytes);
         Ok(match self.change.kind() {
             ChangeKind::MapAdd { key, value } => {
                 MapChange::Add { key: key_of(key)?, value: value_of(value)? }
@@ -355,7 +357,7 @@ impl<M: Subject, K: FieldType, V: FieldType> MapChanged<'_, M, K, V> {
 fn decoded<M: Subject, V: FieldType>(
     tx: &Tx,
     change: &FieldChange,
-    part: Part,
+    part: FieldPart,
     bytes: &[u8],
 ) -> Result<V> {
     let schema = change.object_type().schema_of;

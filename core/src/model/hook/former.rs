@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use crate::encoding::Conversion;
 use crate::id::StorageId;
 use crate::model::binding::Binding;
+use crate::model::bound_fields::FieldPart;
 use crate::model::declare::ValueDecl;
 use crate::model::error::{Error, Result};
 use crate::model::evolution::FieldPlan;
@@ -56,20 +57,11 @@ pub(super) fn is_of(binding: &Binding, position: usize, change: &FieldChange) ->
         && matches!(binding.plan(object_type).field(position), FieldPlan::Differs(from) if from.storage_id == id)
 }
 
-/// Which part of a field has a value.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Part {
-    /// The field itself, its elements or its keys.
-    Main,
-    /// The values of a map.
-    MapValue,
-}
-
 /// A value of a change in the encoding of the model's field; `None` if it has that already.
 pub(super) fn in_own_encoding(
     binding: &Binding,
     change: &FieldChange,
-    part: Part,
+    part: FieldPart,
     bytes: &[u8],
 ) -> Result<Option<Vec<u8>>> {
     let from = change.field();
@@ -82,7 +74,7 @@ pub(super) fn in_own_encoding(
     };
     let [main, map_value] =
         binding.info.fields.get(position).map_or([None, None], |it| it.values());
-    let decl = if part == Part::Main { main } else { map_value };
+    let decl = if part == FieldPart::Main { main } else { map_value };
     let to = binding.field(position)?;
     let (Some(from), Some(to), Some(decl)) = (part_of(from, part), part_of(to, part), decl) else {
         return Ok(None);
@@ -95,14 +87,14 @@ pub(super) fn in_own_encoding(
     converted.map(Some)
 }
 
-fn part_of(field: &ResolvedField, part: Part) -> Option<&ResolvedField> {
+fn part_of(field: &ResolvedField, part: FieldPart) -> Option<&ResolvedField> {
     match (&field.kind, part) {
-        (ResolvedKind::Simple(_), Part::Main) => Some(field),
-        (ResolvedKind::Set { element } | ResolvedKind::List { element }, Part::Main) => {
+        (ResolvedKind::Simple(_), FieldPart::Main) => Some(field),
+        (ResolvedKind::Set { element } | ResolvedKind::List { element }, FieldPart::Main) => {
             Some(element)
         }
-        (ResolvedKind::Map { key, .. }, Part::Main) => Some(key),
-        (ResolvedKind::Map { value, .. }, Part::MapValue) => Some(value),
+        (ResolvedKind::Map { key, .. }, FieldPart::Main) => Some(key),
+        (ResolvedKind::Map { value, .. }, FieldPart::MapValue) => Some(value),
         _ => None,
     }
 }

@@ -5,7 +5,7 @@ use std::cell::RefCell;
 use std::sync::Arc;
 
 use crate::encoding::Encoding;
-use crate::model::bound_fields::Part;
+use crate::model::bound_fields::FieldPart;
 use crate::object::{self, IndexView, Selection, Transaction};
 use crate::schema::SchemaBundle;
 
@@ -17,7 +17,7 @@ pub(super) struct ViewOf {
     /// The position of the field or composite index.
     pub(super) position: usize,
     /// Which index of the field; `None` for a composite index.
-    pub(super) part: Option<Part>,
+    pub(super) part: Option<FieldPart>,
     pub(super) columns: usize,
 }
 

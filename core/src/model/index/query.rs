@@ -19,7 +19,7 @@ use super::rows::{
 };
 use super::starts_with::{StoredAsString, starting_with};
 use crate::encoding::{Encoding, FieldType};
-use crate::model::bound_fields::Part;
+use crate::model::bound_fields::FieldPart;
 use crate::model::error::{Error, Result};
 use crate::model::fields::{
     Field, Indexed, ListField, MapKey, MapValue, MapValueKeys, Positions, SetField,
@@ -273,7 +273,7 @@ impl<'t, T: Target, C: Columns + 't> IntoIterator for &Index<'t, T, C> {
 fn open<'t, S: Source, C: Columns>(
     tx: &'t Tx,
     position: usize,
-    part: Part,
+    part: FieldPart,
     how: OpenAs,
 ) -> Result<Index<'t, S::Found, C>> {
     let of = ViewOf { source: TypeId::of::<S>(), position, part: Some(part), columns: C::COUNT };
@@ -290,7 +290,7 @@ fn open_places<'t>(
     tx: &'t Tx,
     places: &Places<'t>,
     of: ViewOf,
-    part: Part,
+    part: FieldPart,
     how: OpenAs,
 ) -> Result<(IndexView<'t>, Option<Arc<dyn Encoding>>)> {
     let (shape, bindings) =
@@ -312,7 +312,7 @@ macro_rules! index_on {
             type View<'t> = Index<'t, M::Found, $columns>;
 
             fn open_as(self, tx: &Tx, how: OpenAs) -> Result<Self::View<'_>> {
-                open::<M, _>(tx, self.position, Part::$part, how)
+                open::<M, _>(tx, self.position, FieldPart::$part, how)
             }
         }
 

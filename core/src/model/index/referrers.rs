@@ -4,7 +4,7 @@ use super::open_as::OpenAs;
 use super::partial::complete;
 use crate::id::ObjId;
 use crate::model::binding::Binding;
-use crate::model::bound_fields::Part;
+use crate::model::bound_fields::FieldPart;
 use crate::model::error::Result;
 use crate::model::tx::Tx;
 use crate::object::IdSet;
@@ -14,7 +14,7 @@ use crate::object::IdSet;
 pub(in crate::model) fn referrers<'t>(
     tx: &'t Tx,
     binding: &'t Binding,
-    (position, part): (usize, Part),
+    (position, part): (usize, FieldPart),
     target: ObjId,
     how: OpenAs,
 ) -> Result<IdSet<'t>> {

@@ -3,11 +3,11 @@
 
 use std::collections::BTreeSet;
 
-use super::way::{Part, ReferenceAt, TypeNames};
+use super::way::{ReferenceAt, TypeNames, ValueRole};
 use crate::encoding::FieldType;
 use crate::id::{ObjId, StorageId};
 use crate::model::binding::{Binding, Models};
-use crate::model::bound_fields;
+use crate::model::bound_fields::FieldPart;
 use crate::model::declare::{Shape, ValueDecl, ValueKind};
 use crate::model::error::{Error, Result};
 use crate::model::handle::Handle;
@@ -30,7 +30,7 @@ impl ReferenceAt {
 #[derive(Debug)]
 pub(super) struct Parts<'m> {
     places: Places<'m>,
-    part: Part,
+    part: ValueRole,
 }
 
 impl<'m> Parts<'m> {
@@ -89,17 +89,17 @@ impl<'m> Parts<'m> {
 pub(crate) struct ValuePart<'m> {
     binding: &'m Binding,
     position: usize,
-    part: Part,
+    part: ValueRole,
 }
 
 impl<'m> ValuePart<'m> {
     /// All values of a model.
     pub(crate) fn all(binding: &'m Binding) -> impl Iterator<Item = ValuePart<'m>> {
         binding.info.fields.iter().enumerate().flat_map(move |(position, field)| {
-            let parts: &[Part] = match field.shape {
-                Shape::Simple(_) => &[Part::Simple],
-                Shape::Set(_) | Shape::List(_) => &[Part::Element],
-                Shape::Map(..) => &[Part::Key, Part::Value],
+            let parts: &[ValueRole] = match field.shape {
+                Shape::Simple(_) => &[ValueRole::Simple],
+                Shape::Set(_) | Shape::List(_) => &[ValueRole::Element],
+                Shape::Map(..) => &[ValueRole::Key, ValueRole::Value],
                 Shape::Counter => &[],
             };
             parts.iter().map(move |part| ValuePart { binding, position, part: *part })
@@ -114,7 +114,7 @@ impl<'m> ValuePart<'m> {
     /// What the model says about the values.
     pub(crate) fn decl(&self) -> Option<&'static ValueDecl> {
         let [first, second] = self.binding.info.fields.get(self.position)?.values();
-        if self.part == Part::Value { second } else { first }
+        if self.part == ValueRole::Value { second } else { first }
     }
 
     /// The types to which the values refer; `None` if they are no references.
@@ -130,7 +130,7 @@ impl<'m> ValuePart<'m> {
         let field = self.binding.field(self.position)?;
         let part = match (&field.kind, self.part) {
             (ResolvedKind::Set { element } | ResolvedKind::List { element }, _) => element,
-            (ResolvedKind::Map { value, .. }, Part::Value) => value,
+            (ResolvedKind::Map { value, .. }, ValueRole::Value) => value,
             (ResolvedKind::Map { key, .. }, _) => key,
             (ResolvedKind::Simple(_) | ResolvedKind::Counter, _) => field,
         };
@@ -146,7 +146,7 @@ impl<'m> ValuePart<'m> {
         visit: &mut dyn FnMut(ObjId),
     ) -> Result<()> {
         // As in Java, a step through a collection skips objects that do not exist.
-        if self.part != Part::Simple && !tx.core.exists(id)? {
+        if self.part != ValueRole::Simple && !tx.core.exists(id)? {
             return Ok(());
         }
         let handle = Handle { tx, binding: self.binding, id };
@@ -166,7 +166,7 @@ impl<'m> ValuePart<'m> {
             (ResolvedKind::Map { .. }, part) => {
                 handle.prepare_to_read(self.position)?;
                 let view = tx.core.encoded().map_view(id, field)?;
-                let keys = part == Part::Key;
+                let keys = part == ValueRole::Key;
                 let read = move |key: &[u8], value: &[u8]| {
                     Ok(Option::<Ref<Any>>::decode_all(if keys { key } else { value }))
                 };
@@ -187,8 +187,8 @@ impl<'m> ValuePart<'m> {
         'm: 't,
     {
         let part = match self.part {
-            Part::Value => bound_fields::Part::MapValue,
-            Part::Simple | Part::Element | Part::Key => bound_fields::Part::Main,
+            ValueRole::Value => FieldPart::MapValue,
+            ValueRole::Simple | ValueRole::Element | ValueRole::Key => FieldPart::Main,
         };
         let open = |how| index::referrers(tx, self.binding, (self.position, part), target, how);
         match open(OpenAs::default()) {

@@ -1,7 +1,7 @@
 //! Fields that can be steps of a path.
 
 use super::plurality::{Many, One, Plurality};
-use super::way::{Part, ReferenceAt};
+use super::way::{ReferenceAt, ValueRole};
 use crate::model::any_obj::AnyObj;
 use crate::model::fields::{Field, ListField, MapKey, MapValue, SetField};
 use crate::model::kind::Source;
@@ -55,7 +55,7 @@ impl<'t, M: Model> MeetsHandle<Obj<'t, M>> for AnyObj<'t> {}
 impl<'t> MeetsHandle<AnyObj<'t>> for AnyObj<'t> {}
 
 impl ReferenceAt {
-    fn new<S: Source, F: ReferenceField>(position: usize, part: Part) -> Self {
+    fn new<S: Source, F: ReferenceField>(position: usize, part: ValueRole) -> Self {
         ReferenceAt { places: S::places, position, part, owner: F::Owner::TYPES, to: F::To::TYPES }
     }
 }
@@ -87,7 +87,7 @@ macro_rules! reference_field {
             type Plurality = $plurality;
 
             fn at(self) -> ReferenceAt {
-                ReferenceAt::new::<S, Self>(self.position, Part::$part)
+                ReferenceAt::new::<S, Self>(self.position, ValueRole::$part)
             }
         }
     };

@@ -11,7 +11,7 @@ pub(crate) type TypeNames = Option<&'static [&'static str]>;
 
 /// Which values of a field are the references.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Part {
+pub(super) enum ValueRole {
     Simple,
     Element,
     Key,
@@ -23,7 +23,7 @@ pub(super) enum Part {
 pub struct ReferenceAt {
     pub(super) places: for<'m> fn(&'m Models, Slot) -> Result<Places<'m>>,
     pub(super) position: usize,
-    pub(super) part: Part,
+    pub(super) part: ValueRole,
     pub(super) owner: TypeNames,
     pub(super) to: TypeNames,
 }

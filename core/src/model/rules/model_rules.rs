@@ -7,7 +7,7 @@ use super::bound::Rules;
 use super::unique::Unique;
 use crate::encoding::{Encoding, Value};
 use crate::model::binding::Binding;
-use crate::model::bound_fields::Part;
+use crate::model::bound_fields::FieldPart;
 use crate::model::declare::{Shape, ValueDecl};
 use crate::model::error::{ModelError, Result};
 use crate::model::evolution::FieldPlan;
@@ -24,7 +24,7 @@ impl Unique {
         for (position, decl) in info.fields.iter().enumerate().filter(|(_, decl)| decl.unique) {
             let field = binding.field(position)?;
             let path = binding.path(field);
-            let Ok(shape) = binding.index_shape(position, Part::Main) else {
+            let Ok(shape) = binding.index_shape(position, FieldPart::Main) else {
                 let problem = "a unique field is looked up by value: it must be indexed".to_owned();
                 problems.push(ModelError { path, problem });
                 continue;

@@ -27,7 +27,7 @@ use crate::object::store::ScanSource;
 /// limits the nesting of sets.
 pub(in crate::object) struct Merge<'t> {
     /// The first one is the whole.
-    parts: Vec<Part<'t>>,
+    parts: Vec<MergePart<'t>>,
     asking: Vec<Asking>,
     direction: Direction,
     /// The change counter of the store, and its value when the parts were asked.
@@ -37,7 +37,7 @@ pub(in crate::object) struct Merge<'t> {
     from: Option<Position>,
 }
 
-struct Part<'t> {
+struct MergePart<'t> {
     kind: Kind<'t>,
     /// The last answer since the transaction was changed.
     head: Option<Head>,
@@ -104,7 +104,7 @@ impl<'t> Merge<'t> {
                 [node] => Kind::of(node, source, direction, &mut layout),
                 _ => layout.union(operands),
             };
-            parts.push(Part { kind, head: None });
+            parts.push(MergePart { kind, head: None });
         }
         let counter = source.changes();
         let changes = counter.get();

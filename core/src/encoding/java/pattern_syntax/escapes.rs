@@ -1,6 +1,6 @@
 //! Escape sequences: the characters after a backslash.
 
-use super::extent::{Extent, Part};
+use super::extent::{Atom, Extent};
 use super::text::{Parser, Reason, code, is_ascii};
 
 /// The names of general categories, and of classes that need no prefix.
@@ -15,7 +15,7 @@ const PLAIN_PROPERTIES: [&str; 57] = [
 pub(super) enum Escape {
     Char(u32),
     /// A class of characters, a position, or a reference to a group.
-    Other(Part),
+    Other(Atom),
 }
 
 impl Parser {
@@ -23,13 +23,13 @@ impl Parser {
     pub(super) fn escape(&mut self, in_class: bool) -> Result<Escape, Reason> {
         const UNKNOWN: Reason = "illegal or unsupported escape sequence";
         let Some(point) = self.next_raw() else { return Err("backslash at the end") };
-        let class = Ok(Escape::Other(Part::Char));
-        let outside = |part: Part| if in_class { Err(UNKNOWN) } else { Ok(Escape::Other(part)) };
-        let reference = Part::Whole(Extent::WITHOUT_LIMIT);
+        let class = Ok(Escape::Other(Atom::Char));
+        let outside = |part: Atom| if in_class { Err(UNKNOWN) } else { Ok(Escape::Other(part)) };
+        let reference = Atom::Whole(Extent::WITHOUT_LIMIT);
         match char::from_u32(point) {
             Some('0') => self.octal().map(Escape::Char),
             Some('1'..='9') => outside(reference),
-            Some('A' | 'B' | 'G' | 'Z' | 'z') => outside(Part::POSITION),
+            Some('A' | 'B' | 'G' | 'Z' | 'z') => outside(Atom::POSITION),
             Some('b') => {
                 let braces = !in_class && self.peek_is('{');
                 if braces && self.text.get(self.at + 1) == Some(&code('g')) {
@@ -38,10 +38,10 @@ impl Parser {
                         return Err(UNKNOWN);
                     }
                 }
-                outside(Part::POSITION)
+                outside(Atom::POSITION)
             }
-            Some('R') => outside(Part::LINE_BREAK),
-            Some('X') => outside(Part::CLUSTER),
+            Some('R') => outside(Atom::LINE_BREAK),
+            Some('X') => outside(Atom::CLUSTER),
             Some('D' | 'H' | 'S' | 'V' | 'W' | 'd' | 'h' | 's' | 'w' | 'v') => class,
             Some('p' | 'P') => {
                 self.property()?;

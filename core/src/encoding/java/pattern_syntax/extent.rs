@@ -15,9 +15,9 @@ pub(super) struct Extent {
     one_way: bool,
 }
 
-/// The part before a quantifier.
+/// What a quantifier repeats.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Part {
+pub(super) enum Atom {
     /// A character, or a class of them.
     Char,
     /// A group, capturing or not.
@@ -46,18 +46,18 @@ pub(super) enum Mode {
     Possessive,
 }
 
-impl Part {
+impl Atom {
     /// A match of a position between characters.
-    pub(super) const POSITION: Part = Part::Whole(Extent::EMPTY);
+    pub(super) const POSITION: Atom = Atom::Whole(Extent::EMPTY);
     /// `\R`
-    pub(super) const LINE_BREAK: Part = Part::Whole(Extent { longest: 2, ..Extent::EMPTY });
+    pub(super) const LINE_BREAK: Atom = Atom::Whole(Extent { longest: 2, ..Extent::EMPTY });
     /// `\X`, for which Java computes no length.
-    pub(super) const CLUSTER: Part = Part::Whole(Extent { one_way: false, ..Extent::EMPTY });
+    pub(super) const CLUSTER: Atom = Atom::Whole(Extent { one_way: false, ..Extent::EMPTY });
 
     pub(super) fn extent(self) -> Extent {
         match self {
-            Part::Char => Extent { longest: 1, ..Extent::EMPTY },
-            Part::Group(extent) | Part::Whole(extent) => extent,
+            Atom::Char => Extent { longest: 1, ..Extent::EMPTY },
+            Atom::Group(extent) | Atom::Whole(extent) => extent,
         }
     }
 }
@@ -89,15 +89,15 @@ impl Extent {
     }
 
     /// This part, and then `part` repeated.
-    pub(super) fn then_repeated(self, part: Part, repetition: Repetition) -> Extent {
+    pub(super) fn then_repeated(self, part: Atom, repetition: Repetition) -> Extent {
         let extent = part.extent();
         let Repetition::Times { least, most, mode } = repetition else {
             return self.then(Extent { one_way: false, ..extent });
         };
-        if matches!((part, most, mode), (Part::Char, None, Mode::Greedy)) {
+        if matches!((part, most, mode), (Atom::Char, None, Mode::Greedy)) {
             return self.then(Extent { longest: i32::MAX, one_way: false, ..extent });
         }
-        let in_several_ways = matches!(part, Part::Group(group) if !group.one_way);
+        let in_several_ways = matches!(part, Atom::Group(group) if !group.one_way);
         let longest =
             extent.longest.wrapping_mul(most.unwrap_or(i32::MAX)).wrapping_add(self.longest);
         Extent {

@@ -6,7 +6,7 @@ mod extent;
 mod text;
 
 use escapes::Escape;
-use extent::{Extent, Mode, Part, Repetition};
+use extent::{Atom, Extent, Mode, Repetition};
 use text::{MAX_DEPTH, Parser, Reason, TOO_DEEP, code, is_ascii};
 
 /// Checks that Java compiles an expression, which is given as UTF-16 units. Parts deeper than
@@ -52,24 +52,24 @@ impl Parser {
                 Some('[') => {
                     self.at += 1;
                     self.class(0)?;
-                    Part::Char
+                    Atom::Char
                 }
                 Some('\\') => {
                     self.at += 1;
                     match self.escape(false)? {
-                        Escape::Char(_) => Part::Char,
+                        Escape::Char(_) => Atom::Char,
                         Escape::Other(part) => part,
                     }
                 }
                 Some('^' | '$') => {
                     self.at += 1;
-                    Part::POSITION
+                    Atom::POSITION
                 }
                 // The brace is not read here: it is a quantifier that repeats an empty part.
-                Some('{') => Part::POSITION,
+                Some('{') => Atom::POSITION,
                 _ => {
                     self.at += 1;
-                    Part::Char
+                    Atom::Char
                 }
             };
             extent = match self.repetition()? {
@@ -147,7 +147,7 @@ impl Parser {
     }
 
     /// Reads a group; `None` if it only sets flags.
-    fn group(&mut self) -> Result<Option<Part>, Reason> {
+    fn group(&mut self) -> Result<Option<Atom>, Reason> {
         self.at += 1;
         let outer_comments = self.comments;
         let mut look_behind = false;
@@ -192,9 +192,9 @@ impl Parser {
             return Err("look-behind group does not have an obvious maximum length");
         }
         Ok(Some(match (look, atomic) {
-            (true, _) => Part::POSITION,
-            (_, true) => Part::Whole(extent),
-            _ => Part::Group(extent),
+            (true, _) => Atom::POSITION,
+            (_, true) => Atom::Whole(extent),
+            _ => Atom::Group(extent),
         }))
     }
 
