@@ -367,7 +367,7 @@ impl<'a> ObjectWriter<'a> {
     ///
     /// # Errors
     /// If the field cannot hold a key or a value.
-    pub fn entries<'e, K: FieldType, V: FieldType, E: Entry<'e, K, V>>(
+    pub fn entries<'e, K: FieldType, V: FieldType, E: MapEntry<'e, K, V>>(
         &mut self,
         position: usize,
         entries: &mut dyn Iterator<Item = E>,
@@ -384,18 +384,18 @@ impl<'a> ObjectWriter<'a> {
 }
 
 /// An entry of a map, as the iterator of a plain map or of a list of pairs gives it.
-pub trait Entry<'e, K, V> {
+pub trait MapEntry<'e, K, V> {
     /// The key and the value.
     fn parts(self) -> (&'e K, &'e V);
 }
 
-impl<'e, K, V> Entry<'e, K, V> for (&'e K, &'e V) {
+impl<'e, K, V> MapEntry<'e, K, V> for (&'e K, &'e V) {
     fn parts(self) -> (&'e K, &'e V) {
         self
     }
 }
 
-impl<'e, K, V> Entry<'e, K, V> for &'e (K, V) {
+impl<'e, K, V> MapEntry<'e, K, V> for &'e (K, V) {
     fn parts(self) -> (&'e K, &'e V) {
         (&self.0, &self.1)
     }

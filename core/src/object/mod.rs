@@ -65,13 +65,13 @@ pub(crate) use error::{errors_above, first_to_say};
 pub(crate) use hook_calls::{Call, Hook, HookLimit};
 pub use id_set::{IdSet, Ids};
 pub(crate) use index::{
-    EncodedRange, Entries, HiddenObjects, IndexEntryRef, IndexKind, IndexOverlay, IndexShape,
+    EncodedRange, EntryPage, HiddenObjects, IndexEntryRef, IndexKind, IndexOverlay, IndexShape,
     MergedIndex, Selection, borrowed, encode_bound, map_key_of,
 };
 pub use index::{IndexEntry, IndexView};
 pub use info::Migrate;
 pub(crate) use migration::{
-    Batch, Batches, Content, Done, FieldConversion, Narrows, ObjectToMove, Renamed, Rule,
+    Batch, Batches, Done, FieldConversion, Narrows, NewContent, ObjectToMove, Renamed, Rule,
     RunOptions, Visitor, in_batches, kind, stored_text, value_text,
 };
 pub use migration::{MigrationEnd, NotMoved, Progress};

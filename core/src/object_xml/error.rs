@@ -65,7 +65,7 @@ pub enum ObjectXmlError {
     /// The document refers to objects that are neither in it nor in the database.
     #[error(
         "{} unresolved reference(s) remain{}: add the objects, or allow unresolved references",
-        .targets.len(), First(.targets)
+        .targets.len(), FirstMissing(.targets)
     )]
     Unresolved {
         /// The missing objects, each with the full name of a field that refers to it.
@@ -144,9 +144,9 @@ impl ObjectXmlError {
     }
 }
 
-struct First<'a>(&'a MissingTargets);
+struct FirstMissing<'a>(&'a MissingTargets);
 
-impl std::fmt::Display for First<'_> {
+impl std::fmt::Display for FirstMissing<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self.0.first_key_value() {
             Some((target, field)) => {

@@ -20,14 +20,14 @@ pub(super) fn read_content<R: Read>(
     object: &mut ObjectBuilder,
     schema: SchemaId,
 ) -> Step<()> {
-    let mut content = Content { import, object, lengths: Vec::new(), text: String::new() };
-    while let Some(start) = content.import.next_start()? {
-        content.field(&start, schema)?;
+    let mut reader = FieldReader { import, object, lengths: Vec::new(), text: String::new() };
+    while let Some(start) = reader.import.next_start()? {
+        reader.field(&start, schema)?;
     }
     Ok(())
 }
 
-struct Content<'c, 'a, R: Read> {
+struct FieldReader<'c, 'a, R: Read> {
     import: &'c mut Import<'a, R>,
     object: &'c mut ObjectBuilder,
     /// The lengths of the lists read so far. A document may give a list in several parts.
@@ -36,7 +36,7 @@ struct Content<'c, 'a, R: Read> {
     text: String,
 }
 
-impl<R: Read> Content<'_, '_, R> {
+impl<R: Read> FieldReader<'_, '_, R> {
     fn field(&mut self, start: &Start, schema: SchemaId) -> Step<()> {
         let name = match start.attribute("name") {
             Some(name) if start.name != "field" && start.name != name => {

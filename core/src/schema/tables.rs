@@ -37,7 +37,7 @@ impl PartialEq for SchemaTables {
 impl Eq for SchemaTables {}
 
 /// An entry of one of the tables.
-enum Entry {
+enum TableEntry {
     Schema(SchemaIndex),
     StorageId(StorageId),
 }
@@ -154,24 +154,24 @@ impl SchemaTables {
         let mut others: Option<SchemaTables> = None;
         for pair in pairs {
             let (key, value) = pair?;
-            let Ok(entry) = Entry::parse(&key) else { return Ok(Stored::Unknown) };
+            let Ok(entry) = TableEntry::parse(&key) else { return Ok(Stored::Unknown) };
             let over_long = entry.is_over_long(&key);
             if let Some(others) = &mut others {
                 others.put(entry, over_long, &value, self);
                 continue;
             }
             let is_same = match &entry {
-                Entry::Schema(index) => {
+                TableEntry::Schema(index) => {
                     schemas.next().is_some_and(|(i, v)| i == index && **v == *value)
                 }
-                Entry::StorageId(id) => {
+                TableEntry::StorageId(id) => {
                     storage_ids.next().is_some_and(|(i, v)| i == id && **v == *value)
                 }
             };
             // A key in a longer form counts as a difference, so that `over_long` is known.
             match (is_same && (self.over_long || !over_long), &entry) {
-                (true, Entry::Schema(_)) => same.0 += 1,
-                (true, Entry::StorageId(_)) => same.1 += 1,
+                (true, TableEntry::Schema(_)) => same.0 += 1,
+                (true, TableEntry::StorageId(_)) => same.1 += 1,
                 (false, _) => others.insert(self.first(same)).put(entry, over_long, &value, self),
             }
         }
@@ -198,24 +198,24 @@ impl SchemaTables {
 
     /// Adds the pair of one of the tables.
     pub(super) fn insert(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
-        let entry = Entry::parse(key)?;
+        let entry = TableEntry::parse(key)?;
         let over_long = entry.is_over_long(key);
         self.put(entry, over_long, value, &SchemaTables::default());
         Ok(())
     }
 
     /// Adds an entry. Shares the value with `known` if it has the same value.
-    fn put(&mut self, entry: Entry, over_long: bool, value: &[u8], known: &SchemaTables) {
+    fn put(&mut self, entry: TableEntry, over_long: bool, value: &[u8], known: &SchemaTables) {
         self.over_long |= over_long;
         let share = |known: Option<&Arc<[u8]>>| match known {
             Some(known) if **known == *value => Arc::clone(known),
             _ => value.into(),
         };
         match entry {
-            Entry::Schema(index) => {
+            TableEntry::Schema(index) => {
                 self.schemas.insert(index, share(known.schemas.get(&index)));
             }
-            Entry::StorageId(id) => {
+            TableEntry::StorageId(id) => {
                 self.storage_ids.insert(id, share(known.storage_ids.get(&id)));
             }
         }
@@ -264,17 +264,17 @@ pub(super) fn differences<'m, K: Ord + Copy>(
 /// The keys from the format version up to the object schema index.
 const AROUND_TABLES: KeySpan<'static> = KeySpan { min: &[0], max: Some(&[0, 0x80]) };
 
-impl Entry {
+impl TableEntry {
     /// Whether the number in its key takes more bytes than it needs.
     fn is_over_long(&self, key: &[u8]) -> bool {
         let number = match self {
-            Entry::Schema(index) => index.get(),
-            Entry::StorageId(id) => id.get(),
+            TableEntry::Schema(index) => index.get(),
+            TableEntry::StorageId(id) => id.get(),
         };
         key.len() > 2 + uint::len(number)
     }
 
-    fn parse(key: &[u8]) -> Result<Entry> {
+    fn parse(key: &[u8]) -> Result<TableEntry> {
         let malformed = |what: &str| SchemaError::inconsistent(what, key);
         let [META_DATA, table, rest @ ..] = key else {
             return Err(malformed("no key of a schema table"));
@@ -288,10 +288,10 @@ impl Entry {
         match *table {
             SCHEMA_TABLE => SchemaIndex::new(number)
                 .filter(|index| !index.is_empty_schema())
-                .map(Entry::Schema)
+                .map(TableEntry::Schema)
                 .ok_or_else(|| malformed("invalid schema index")),
             STORAGE_ID_TABLE => StorageId::new(number)
-                .map(Entry::StorageId)
+                .map(TableEntry::StorageId)
                 .ok_or_else(|| malformed("invalid storage ID")),
             _ => Err(malformed("no key of a schema table")),
         }

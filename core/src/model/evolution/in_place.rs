@@ -9,7 +9,9 @@ use crate::model::declare::FieldDecl;
 use crate::model::error::Result;
 use crate::model::handle::Handle;
 use crate::model::load::ObjectWriter;
-use crate::object::{self, Content, FieldConversion, Migrate, Narrows, ObjectBuilder, ObjectData};
+use crate::object::{
+    self, FieldConversion, Migrate, Narrows, NewContent, ObjectBuilder, ObjectData,
+};
 use crate::schema::SchemaId;
 
 /// The content of an object as the model sees it, in the type of the model.
@@ -44,11 +46,11 @@ impl Binding {
                     let (renamed, rule) = (decl.renamed(), decl.upgrade.unwrap_or_default().into());
                     let conversion = FieldConversion { renamed, rule, old: &old, from, to, tx };
                     match conversion.content() {
-                        Ok(Content::Pairs(pairs)) => {
+                        Ok(NewContent::Pairs(pairs)) => {
                             let pairs = pairs.iter().map(|(key, value)| (&**key, &**value));
                             writer.pairs(position, pairs)?;
                         }
-                        Ok(Content::Default) => self.write_default(position, &mut writer)?,
+                        Ok(NewContent::Default) => self.write_default(position, &mut writer)?,
                         Err(_) => unread.push(position),
                     }
                 }

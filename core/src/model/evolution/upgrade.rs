@@ -16,7 +16,7 @@ use crate::model::declare::{FieldDecl, UpgradeWith};
 use crate::model::error::{Error, Result};
 use crate::model::load::ObjectWriter;
 use crate::object::{
-    Content, Counters, FieldConversion, Given, Moving, Narrows, ObjectBuilder, ObjectData,
+    Counters, FieldConversion, Given, Moving, Narrows, NewContent, ObjectBuilder, ObjectData,
     Transaction, stored_text, value_text,
 };
 use crate::schema::ResolvedField;
@@ -283,17 +283,17 @@ impl<'a> Move<'a> {
         position: usize,
         decl: &FieldDecl,
         plan: &FieldPlan,
-    ) -> Result<Option<Content<'a>>> {
+    ) -> Result<Option<NewContent<'a>>> {
         let (binding, moving) = (self.binding, self.moving);
         let to = binding.field(position)?;
         if self.written.contains(&position) {
             let owned = |(key, value): (&[u8], &[u8])| {
                 (Cow::Owned(key.to_vec()), Cow::Owned(value.to_vec()))
             };
-            return Ok(Some(Content::Pairs(self.own.pairs(to).map(owned).collect())));
+            return Ok(Some(NewContent::Pairs(self.own.pairs(to).map(owned).collect())));
         }
         let from = match plan {
-            FieldPlan::Missing => return Ok(decl.has_default().then_some(Content::Default)),
+            FieldPlan::Missing => return Ok(decl.has_default().then_some(NewContent::Default)),
             FieldPlan::Same => {
                 self.judge_narrowing(decl, to);
                 return Ok(None);
@@ -447,7 +447,7 @@ pub(super) fn is_given(binding: &Binding, moving: &Moving<'_>, position: usize) 
 fn with(
     binding: &Binding,
     kept: &ObjectData,
-    changed: &[(usize, Content<'_>)],
+    changed: &[(usize, NewContent<'_>)],
 ) -> Result<ObjectData> {
     let mut new = ObjectBuilder::of(kept);
     let mut defaults = ObjectWriter::new(&binding.fields);
@@ -455,10 +455,10 @@ fn with(
         let to = binding.field(*position)?;
         new.forget(to);
         match content {
-            Content::Pairs(pairs) => {
+            NewContent::Pairs(pairs) => {
                 push(&mut new, to, pairs.iter().map(|(key, value)| (&**key, &**value)));
             }
-            Content::Default => binding.write_default(*position, &mut defaults)?,
+            NewContent::Default => binding.write_default(*position, &mut defaults)?,
         }
     }
     let (defaults, written) = defaults.finish();

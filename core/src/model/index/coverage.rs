@@ -3,7 +3,7 @@
 
 use std::sync::{Arc, PoisonError};
 
-use super::elsewhere::{Entries, Other, Wanted};
+use super::elsewhere::{EntryLocation, Other, Wanted};
 use crate::encoding::{Conversion, Encoding, EncodingKind, EnumEncoding, Exactness};
 use crate::id::StorageId;
 use crate::model::binding::{Binding, Bindings};
@@ -63,10 +63,10 @@ fn others(
         }
     }
     // In which schemas the merged indexes mean something else.
-    let merged_in = |other: &Other, id| matches!(&other.entries, Entries::Merged { index, .. } if index.shape.storage_id() == id);
+    let merged_in = |other: &Other, id| matches!(&other.entries, EntryLocation::Merged { index, .. } if index.shape.storage_id() == id);
     let all = others.clone();
     for other in &mut others {
-        let Entries::Merged { index, unless } = &mut other.entries else { continue };
+        let EntryLocation::Merged { index, unless } = &mut other.entries else { continue };
         let id = index.shape.storage_id();
         let with_it = types().filter(|old| has_index(old, id)).map(|old| old.schema);
         *unless = with_it
@@ -74,7 +74,7 @@ fn others(
             .collect();
         // New objects come to be in the schema of the models at any time.
         if unless.contains(&binding.fields.object_type.schema) {
-            other.entries = Entries::Missing;
+            other.entries = EntryLocation::Missing;
         }
     }
     others
@@ -122,7 +122,7 @@ type ShapeAndColumns = (IndexShape, Vec<(usize, Arc<dyn Encoding>)>);
 
 impl Covered<'_> {
     /// Where the entries are; `None` if they are just those of the index.
-    fn entries(&self) -> Option<Entries> {
+    fn entries(&self) -> Option<EntryLocation> {
         let id = self.wanted.shape.storage_id();
         let in_index = has_index(self.old, id);
         match self.fate() {
@@ -130,16 +130,16 @@ impl Covered<'_> {
             Fate::Converted if in_index => {
                 let shown = !self.wanted.with_keys
                     || keys_agree(&self.binding.fields.object_type, self.old, id);
-                (!shown).then_some(Entries::Hidden { missing: true })
+                (!shown).then_some(EntryLocation::Hidden { missing: true })
             }
             // By Java's rules, queries read no other index.
             Fate::Same | Fate::Converted if self.evolution == Evolution::AsJava => {
-                Some(Entries::Missing)
+                Some(EntryLocation::Missing)
             }
-            Fate::Same | Fate::Converted => Some(self.merged().unwrap_or(Entries::Missing)),
-            Fate::Empty => in_index.then_some(Entries::Hidden { missing: false }),
-            Fate::Replaced if in_index => Some(Entries::Hidden { missing: true }),
-            Fate::Replaced => Some(Entries::Missing),
+            Fate::Same | Fate::Converted => Some(self.merged().unwrap_or(EntryLocation::Missing)),
+            Fate::Empty => in_index.then_some(EntryLocation::Hidden { missing: false }),
+            Fate::Replaced if in_index => Some(EntryLocation::Hidden { missing: true }),
+            Fate::Replaced => Some(EntryLocation::Missing),
         }
     }
 
@@ -187,14 +187,14 @@ impl Covered<'_> {
     }
 
     /// The entries in the index of the old type that mean the same as those of the wanted index.
-    fn merged(&self) -> Option<Entries> {
+    fn merged(&self) -> Option<EntryLocation> {
         let (shape, checked) = match self.wanted.shape.kind() {
             IndexKind::Composite => self.merged_composite(),
             _ => self.merged_field(),
         }?;
         let types = vec![self.binding.storage_id()];
         let index = MergedIndex { shape: Arc::new(shape), types, checked, skips_unknown: false };
-        Some(Entries::Merged { index, unless: Vec::new() })
+        Some(EntryLocation::Merged { index, unless: Vec::new() })
     }
 
     fn merged_composite(&self) -> Option<ShapeAndColumns> {
@@ -232,7 +232,7 @@ impl Covered<'_> {
 
     /// The parts of the field of the model that is or has the field or sub-field with this storage
     /// ID, if a field of the old type has the same parts.
-    fn parts(&self, id: StorageId) -> Option<Vec<Part<'_>>> {
+    fn parts(&self, id: StorageId) -> Option<Vec<MovedValues<'_>>> {
         let position = self.binding.field_with(id)?;
         let FieldPlan::Differs(from) = self.plan.field(position) else { return None };
         parts(self.binding.info.fields.get(position)?, from, self.binding.field(position).ok()?)
@@ -241,7 +241,7 @@ impl Covered<'_> {
 
 /// What becomes of one kind of values when an object moves: those of a field, its elements, keys or
 /// values.
-struct Part<'a> {
+struct MovedValues<'a> {
     from: &'a ResolvedField,
     to: &'a ResolvedField,
     renamed: &'static [(&'static str, &'static str)],
@@ -252,9 +252,9 @@ fn parts<'a>(
     decl: &FieldDecl,
     from: &'a ResolvedField,
     to: &'a ResolvedField,
-) -> Option<Vec<Part<'a>>> {
+) -> Option<Vec<MovedValues<'a>>> {
     let [first, second] = decl.values();
-    let part = |from, to, decl: Option<&ValueDecl>| Part {
+    let part = |from, to, decl: Option<&ValueDecl>| MovedValues {
         from,
         to,
         renamed: decl.map_or(&[], |decl| decl.renamed),
@@ -273,12 +273,13 @@ fn parts<'a>(
 
 /// Whether every value has an exact counterpart.
 fn always_exact(decl: &FieldDecl, from: &ResolvedField, to: &ResolvedField) -> bool {
-    let exact =
-        |part: &Part<'_>| part.conversion().is_some_and(|it| it.exactness() == Exactness::Always);
+    let exact = |part: &MovedValues<'_>| {
+        part.conversion().is_some_and(|it| it.exactness() == Exactness::Always)
+    };
     parts(decl, from, to).is_some_and(|parts| parts.iter().all(exact))
 }
 
-impl Part<'_> {
+impl MovedValues<'_> {
     fn conversion(&self) -> Option<Conversion<'_>> {
         let (from, to) = (self.from.simple()?, self.to.simple()?);
         Some(Conversion::new(&*from.encoding, &*to.encoding).renaming(self.renamed))

@@ -18,12 +18,12 @@ pub(crate) struct Wanted<'a> {
 pub(crate) struct Other {
     pub(crate) schema: SchemaIndex,
     pub(crate) schema_id: SchemaId,
-    pub(crate) entries: Entries,
+    pub(crate) entries: EntryLocation,
 }
 
 /// Where the entries of the objects in such a schema are.
 #[derive(Debug, Clone)]
-pub(crate) enum Entries {
+pub(crate) enum EntryLocation {
     /// In an index whose entries mean the same. In the schemas `unless`, they mean something else.
     /// While objects are there, an entry does not tell what it means, and the objects count as
     /// missing.
@@ -39,9 +39,9 @@ impl Other {
     /// Whether objects in this schema may have values without entries.
     pub(crate) fn may_lack_entries(&self) -> bool {
         match &self.entries {
-            Entries::Missing => true,
-            Entries::Hidden { missing } => *missing,
-            Entries::Merged { unless, .. } => !unless.is_empty(),
+            EntryLocation::Missing => true,
+            EntryLocation::Hidden { missing } => *missing,
+            EntryLocation::Merged { unless, .. } => !unless.is_empty(),
         }
     }
 
@@ -52,9 +52,9 @@ impl Other {
         mut in_use: impl FnMut(SchemaIndex) -> Result<bool>,
     ) -> Result<bool> {
         match &self.entries {
-            Entries::Missing => Ok(true),
-            Entries::Hidden { missing } => Ok(*missing),
-            Entries::Merged { unless, .. } => {
+            EntryLocation::Missing => Ok(true),
+            EntryLocation::Hidden { missing } => Ok(*missing),
+            EntryLocation::Merged { unless, .. } => {
                 for schema in unless {
                     if in_use(*schema)? {
                         return Ok(true);

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use super::coverage::has_index;
-use super::elsewhere::{Entries, Other, Wanted};
+use super::elsewhere::{EntryLocation, Other, Wanted};
 use super::lacking::COUNTED;
 use super::open_as::{OnPartial, OpenAs};
 use super::seen_objects::{Rely, SeenObjects};
@@ -38,7 +38,9 @@ pub(in crate::model) fn lacks_entries(
         let others = tx.bindings()?.others(binding, wanted, &tx.core);
         for other in others.iter().filter(|other| other.schema == schema) {
             let in_use = |rival| Ok(!has_none(tx, rival, of_type, Rely::UntilNextWrite)?);
-            if matches!(other.entries, Entries::Hidden { .. }) || other.lacks_entries(in_use)? {
+            if matches!(other.entries, EntryLocation::Hidden { .. })
+                || other.lacks_entries(in_use)?
+            {
                 return Ok(true);
             }
         }
@@ -118,7 +120,7 @@ fn complete_with<'t>(
         let of_type = binding.storage_id();
         for other in tx.bindings()?.others(binding, wanted, &tx.core).iter() {
             // These objects have no entries to add or to leave out, and `Allow` does not find them.
-            if on_partial == OnPartial::Allow && matches!(other.entries, Entries::Missing) {
+            if on_partial == OnPartial::Allow && matches!(other.entries, EntryLocation::Missing) {
                 continue;
             }
             // A query must not be refused because of objects that are gone. So where it may be
@@ -130,12 +132,14 @@ fn complete_with<'t>(
             }
             let lacks = other.lacks_entries(|rival| Ok(!has_none(tx, rival, of_type, rely)?))?;
             match &other.entries {
-                Entries::Merged { index, .. } if !lacks => merge(&mut overlay, index, skip_unknown),
-                Entries::Hidden { .. } => {
+                EntryLocation::Merged { index, .. } if !lacks => {
+                    merge(&mut overlay, index, skip_unknown)
+                }
+                EntryLocation::Hidden { .. } => {
                     let schema = Some(other.schema);
                     overlay.hidden.push(HiddenObjects { of_type, schema });
                 }
-                Entries::Merged { .. } | Entries::Missing => {}
+                EntryLocation::Merged { .. } | EntryLocation::Missing => {}
             }
             if lacks {
                 missing.push((binding, other.clone()));

@@ -14,7 +14,7 @@ use crate::model::error::{Error, Result};
 use crate::model::target::{Handles, Target};
 use crate::model::tx::Tx;
 use crate::model::values::EncodeAs;
-use crate::object::{self, Entries, IdSet, IndexEntryRef, IndexView, borrowed, encode_bound};
+use crate::object::{self, EntryPage, IdSet, IndexEntryRef, IndexView, borrowed, encode_bound};
 
 /// The form of the entries of an index.
 pub trait Columns {
@@ -172,7 +172,7 @@ pub(super) fn read_page<'t, T: Target, C: Columns>(
         let live = T::live(from, entry.id()?);
         Ok(live.map(|live| C::entry(&entry, live)))
     })?;
-    let Entries { read, ends, more } = read;
+    let EntryPage { read, ends, more } = read;
     let entries = read.into_iter().map(|row| row?.map_err(|source| bad_entry(view, source)));
     let entries = entries.collect::<Result<_>>()?;
     let token = |position| PageToken::of_entry(view, position);

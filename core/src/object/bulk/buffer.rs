@@ -52,7 +52,7 @@ pub(super) fn read_record(bytes: &[u8]) -> Option<(Record<'_>, usize)> {
 
 /// Where a record is.
 #[derive(Clone, Copy)]
-struct Entry {
+struct RecordPointer {
     /// Set when the lane is sorted.
     head: u64,
     start: u32,
@@ -63,7 +63,7 @@ struct Entry {
 #[derive(Default)]
 struct Lane {
     bytes: Vec<u8>,
-    entries: Vec<Entry>,
+    entries: Vec<RecordPointer>,
 }
 
 /// Records in several lanes.
@@ -86,7 +86,7 @@ impl Buffer {
     pub(super) fn add(&mut self, lane: usize, key: &[u8], content: &[u8]) -> Option<()> {
         let Lane { bytes, entries } = self.lanes.get_mut(lane)?;
         let start = bytes.len();
-        let entry = Entry { head: 0, start: u32::try_from(start).ok()? };
+        let entry = RecordPointer { head: 0, start: u32::try_from(start).ok()? };
         write_len(key.len(), bytes);
         write_len(content.len(), bytes);
         bytes.extend_from_slice(key);
@@ -114,7 +114,7 @@ impl Buffer {
 
     /// About how many bytes they take, with some room that vectors have left.
     pub(super) fn size(&self) -> usize {
-        self.bytes + self.records * size_of::<Entry>() * 5 / 4
+        self.bytes + self.records * size_of::<RecordPointer>() * 5 / 4
     }
 
     pub(super) fn clear(&mut self) {
@@ -140,10 +140,10 @@ impl Buffer {
 impl Lane {
     fn sort(&mut self) {
         let Lane { bytes, entries } = self;
-        let key = |entry: &Entry| record_at(bytes, *entry).map_or(&[][..], |(key, _)| key);
+        let key = |entry: &RecordPointer| record_at(bytes, *entry).map_or(&[][..], |(key, _)| key);
         let Some(first) = entries.first().map(key) else { return };
         // The common beginning of all keys says nothing.
-        let in_common = |common: usize, entry: &Entry| {
+        let in_common = |common: usize, entry: &RecordPointer| {
             let both = first.iter().zip(key(entry)).take(common);
             both.take_while(|(one, other)| one == other).count()
         };
@@ -155,7 +155,7 @@ impl Lane {
     }
 }
 
-fn record_at(bytes: &[u8], entry: Entry) -> Option<Record<'_>> {
+fn record_at(bytes: &[u8], entry: RecordPointer) -> Option<Record<'_>> {
     let (record, _) = read_record(bytes.get(entry.start as usize..)?)?;
     Some(record)
 }

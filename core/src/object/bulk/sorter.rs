@@ -189,11 +189,10 @@ impl Records<'_> {
 mod tests {
     use super::*;
 
-    type Key = Vec<u8>;
-    type Content = Vec<u8>;
+    type OwnedRecord = (Vec<u8>, Vec<u8>);
 
     /// Records in two lanes, sorted within this many bytes of memory.
-    fn sorted(count: u64, memory: usize) -> (Vec<(Key, Content)>, bool) {
+    fn sorted(count: u64, memory: usize) -> (Vec<OwnedRecord>, bool) {
         let mut sorter = Sorter::new(2, memory, std::env::temp_dir());
         let mut state = 1_u64;
         for number in 0..count {

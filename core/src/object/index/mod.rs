@@ -25,7 +25,7 @@ pub(in crate::object) use column::{
 };
 pub(crate) use column::{EncodedRange, borrowed, encode_bound};
 pub(crate) use other_schemas::{HiddenObjects, IndexOverlay, MergedIndex};
-pub(crate) use page::Entries;
+pub(crate) use page::EntryPage;
 pub(crate) use query::map_key_of;
 pub(crate) use selection::Selection;
 pub use shape::{IndexKind, IndexShape};

@@ -53,7 +53,7 @@ pub(crate) struct MergedIndex {
 }
 
 /// An entry of one of the sources, or why there is none.
-struct Entry<'k> {
+struct SourceEntry<'k> {
     /// The key in the index of the source.
     key: Blob<'k>,
     /// How many bytes of the key are the prefix of that index.
@@ -61,23 +61,23 @@ struct Entry<'k> {
     fault: Option<Error>,
 }
 
-impl Entry<'_> {
+impl SourceEntry<'_> {
     /// The rest of the key after the prefix. It orders the entries of all sources.
     fn rest(&self) -> &[u8] {
         self.key.get(self.prefix..).unwrap_or_default()
     }
 }
 
-type Entries<'k> = Box<dyn Iterator<Item = Result<Entry<'k>>> + 'k>;
+type SourceEntries<'k> = Box<dyn Iterator<Item = Result<SourceEntry<'k>>> + 'k>;
 
 /// Entries in order, and the next of them.
 struct Source<'k> {
-    entries: Entries<'k>,
-    next: Option<Entry<'k>>,
+    entries: SourceEntries<'k>,
+    next: Option<SourceEntry<'k>>,
 }
 
 impl<'k> Source<'k> {
-    fn new(entries: Entries<'k>) -> Self {
+    fn new(entries: SourceEntries<'k>) -> Self {
         Source { entries, next: None }
     }
 
@@ -136,7 +136,7 @@ impl IndexOverlay {
         kv: &'k dyn KvRead,
         span: KeySpan<'_>,
         direction: Direction,
-    ) -> Result<Entries<'k>> {
+    ) -> Result<SourceEntries<'k>> {
         judged(kv, span, direction, self.shape.prefix(), move |key, ends| {
             Ok(if self.hides(kv, key, ends)? { Judged::LeftOut } else { Judged::Shown })
         })
@@ -160,7 +160,7 @@ impl IndexOverlay {
     }
 
     /// The further entries.
-    fn further(&self, span: KeySpan<'_>, direction: Direction) -> Entries<'_> {
+    fn further(&self, span: KeySpan<'_>, direction: Direction) -> SourceEntries<'_> {
         // Such a range of a set would be an error.
         if span.max.is_some_and(|max| span.min >= max) {
             return Box::new(std::iter::empty());
@@ -168,7 +168,7 @@ impl IndexOverlay {
         let max = span.max.map_or(Bound::Unbounded, Bound::Excluded);
         let keys = self.added.range::<[u8], _>((Bound::Included(span.min), max));
         let prefix = self.shape.prefix().len();
-        let entry = move |key| Ok(Entry { key: Blob::Borrowed(key), prefix, fault: None });
+        let entry = move |key| Ok(SourceEntry { key: Blob::Borrowed(key), prefix, fault: None });
         match direction {
             Direction::Forward => Box::new(keys.map(|key| &key[..]).map(entry)),
             Direction::Reverse => Box::new(keys.rev().map(|key| &key[..]).map(entry)),
@@ -182,7 +182,7 @@ impl IndexOverlay {
         merged: &'k MergedIndex,
         span: KeySpan<'_>,
         direction: Direction,
-    ) -> Result<Entries<'k>> {
+    ) -> Result<SourceEntries<'k>> {
         let (own, other) = (self.shape.prefix(), merged.shape.prefix());
         let min = moved(span.min, own, other);
         let max = span.max.map_or_else(|| after_prefix(other), |max| moved(max, own, other));
@@ -200,7 +200,7 @@ fn judged<'k>(
     direction: Direction,
     prefix: &[u8],
     judge: impl Fn(&[u8], &mut Vec<usize>) -> Result<Judged> + 'k,
-) -> Result<Entries<'k>> {
+) -> Result<SourceEntries<'k>> {
     let (pairs, prefix) = (kv.scan(span, direction)?, prefix.len());
     let mut ends = Vec::new();
     Ok(Box::new(pairs.filter_map(move |pair| {
@@ -209,9 +209,9 @@ fn judged<'k>(
             Err(error) => return Some(Err(error.into())),
         };
         match judge(&key, &mut ends) {
-            Ok(Judged::Shown) => Some(Ok(Entry { key, prefix, fault: None })),
+            Ok(Judged::Shown) => Some(Ok(SourceEntry { key, prefix, fault: None })),
             Ok(Judged::LeftOut) => None,
-            Ok(Judged::Unknown(fault)) => Some(Ok(Entry { key, prefix, fault: Some(fault) })),
+            Ok(Judged::Unknown(fault)) => Some(Ok(SourceEntry { key, prefix, fault: Some(fault) })),
             Err(error) => Some(Err(error)),
         }
     })))

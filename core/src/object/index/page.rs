@@ -13,7 +13,7 @@ use crate::object::error::Result;
 const LARGEST_BATCH: usize = 4096;
 
 /// Some entries of a view, one after the other.
-pub(crate) struct Entries<T> {
+pub(crate) struct EntryPage<T> {
     /// The values that were read, one for each entry.
     pub(crate) read: Vec<T>,
     /// The position of the first and of the last of them. A position is the rest of the key after
@@ -42,8 +42,8 @@ impl<'t> IndexView<'t> {
         limit: usize,
         direction: Direction,
         mut read: impl FnMut(IndexEntryRef<'_, 't>) -> Result<T>,
-    ) -> Result<Entries<T>> {
-        let mut page = Entries { read: Vec::new(), ends: None, more: false };
+    ) -> Result<EntryPage<T>> {
+        let mut page = EntryPage { read: Vec::new(), ends: None, more: false };
         let batch = limit.saturating_add(1).min(LARGEST_BATCH);
         let mut scan = IndexScan::new(self.source, self.selection.clone(), direction);
         scan.read_at_once(batch);

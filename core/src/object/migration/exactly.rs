@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::field_conversion::{
-    Content, FieldConversion, Lost, Narrows, Rule, stored_text, value_text,
+    FieldConversion, Lost, Narrows, NewContent, Rule, stored_text, value_text,
 };
 use super::would_lose::{LostValue, WouldLose};
 use crate::id::ObjId;
@@ -179,10 +179,10 @@ fn content(
             }
         }
         match converted {
-            Ok(Content::Pairs(pairs)) => {
+            Ok(NewContent::Pairs(pairs)) => {
                 pairs.iter().for_each(|(key, value)| new.push_pair(field.storage_id, key, value))
             }
-            Ok(Content::Default) => {}
+            Ok(NewContent::Default) => {}
             // Nothing can be made of it, not even the default.
             Err(_) => is_refused = true,
         }

@@ -24,7 +24,7 @@ impl Narrows for Transaction {
 pub(crate) type Pair<'d> = (Cow<'d, [u8]>, Cow<'d, [u8]>);
 
 /// The content that a field gets.
-pub(crate) enum Content<'d> {
+pub(crate) enum NewContent<'d> {
     /// These pairs.
     Pairs(Vec<Pair<'d>>),
     /// Its default.
@@ -61,10 +61,10 @@ pub(crate) struct FieldConversion<'a, 'd> {
 
 impl<'d> FieldConversion<'_, 'd> {
     /// The content that the field gets.
-    pub(crate) fn content(&self) -> std::result::Result<Content<'d>, Lost> {
+    pub(crate) fn content(&self) -> std::result::Result<NewContent<'d>, Lost> {
         use ResolvedKind::{Counter, List, Map, Set, Simple};
         if self.rule == Rule::Reset {
-            return Ok(Content::Default);
+            return Ok(NewContent::Default);
         }
         let [value, second] = self.renamed;
         let old = self.old;
@@ -85,7 +85,7 @@ impl<'d> FieldConversion<'_, 'd> {
                 let bytes = self.old_value()?;
                 // Null is no element: converted back, an empty collection is null again.
                 if simple.encoding.supports_null() && is_null(&*simple.encoding, &bytes) {
-                    return Ok(Content::Pairs(Vec::new()));
+                    return Ok(NewContent::Pairs(Vec::new()));
                 }
                 let elements = std::iter::once(Ok(bytes));
                 self.elements(elements, self.from, element, value)
@@ -103,8 +103,8 @@ impl<'d> FieldConversion<'_, 'd> {
                 self.entries((from_key, key, value), (from_value, to_value, second))
             }
             // Nothing is lost where nothing was.
-            _ if stored_text(old, self.from).is_none() => Ok(Content::Default),
-            _ if self.rule == Rule::Lossy => Ok(Content::Default),
+            _ if stored_text(old, self.from).is_none() => Ok(NewContent::Default),
+            _ if self.rule == Rule::Lossy => Ok(NewContent::Default),
             _ => {
                 let text = stored_text(old, self.from).unwrap_or_default();
                 Err((
@@ -121,10 +121,10 @@ impl<'d> FieldConversion<'_, 'd> {
         &self,
         value: impl FnOnce() -> std::result::Result<V, Lost>,
         convert: impl FnOnce(V) -> std::result::Result<Vec<u8>, Lost>,
-    ) -> std::result::Result<Content<'d>, Lost> {
+    ) -> std::result::Result<NewContent<'d>, Lost> {
         match value().and_then(convert) {
-            Ok(bytes) => Ok(Content::Pairs(vec![(Cow::Borrowed(&[]), Cow::Owned(bytes))])),
-            Err(_) if self.rule == Rule::Lossy => Ok(Content::Default),
+            Ok(bytes) => Ok(NewContent::Pairs(vec![(Cow::Borrowed(&[]), Cow::Owned(bytes))])),
+            Err(_) if self.rule == Rule::Lossy => Ok(NewContent::Default),
             Err(lost) => Err(lost),
         }
     }
@@ -136,7 +136,7 @@ impl<'d> FieldConversion<'_, 'd> {
         from: &ResolvedField,
         to: &ResolvedField,
         renamed: Renamed<'_>,
-    ) -> std::result::Result<Content<'d>, Lost> {
+    ) -> std::result::Result<NewContent<'d>, Lost> {
         let into_set = matches!(self.to.kind, ResolvedKind::Set { .. });
         let from_list = matches!(self.from.kind, ResolvedKind::List { .. });
         let mut converted: Vec<Vec<u8>> = Vec::new();
@@ -164,12 +164,12 @@ impl<'d> FieldConversion<'_, 'd> {
             converted.sort();
             converted.dedup();
             let pair = |bytes| (Cow::Owned(bytes), Cow::Borrowed(&[][..]));
-            return Ok(Content::Pairs(converted.into_iter().map(pair).collect()));
+            return Ok(NewContent::Pairs(converted.into_iter().map(pair).collect()));
         }
         let pair = |(at, bytes): (u32, Vec<u8>)| {
             (Cow::Owned(layout::list_position(at).to_vec()), Cow::Owned(bytes))
         };
-        Ok(Content::Pairs((0..).zip(converted).map(pair).collect()))
+        Ok(NewContent::Pairs((0..).zip(converted).map(pair).collect()))
     }
 
     /// The value of a simple field that was a collection: its only element, or null if it is empty.
@@ -177,7 +177,7 @@ impl<'d> FieldConversion<'_, 'd> {
         &self,
         from: &ResolvedField,
         renamed: Renamed<'_>,
-    ) -> std::result::Result<Content<'d>, Lost> {
+    ) -> std::result::Result<NewContent<'d>, Lost> {
         self.check_positions()?;
         let elements: Vec<&[u8]> = self.old.values_of(self.from, from).collect();
         let null = || self.to.simple().filter(|to| to.encoding.supports_null());
@@ -185,7 +185,7 @@ impl<'d> FieldConversion<'_, 'd> {
         match elements[..] {
             [] => match null() {
                 Some(to) => self.pair(|| Ok(()), |()| Ok(null_of(to))),
-                None if lossy => Ok(Content::Default),
+                None if lossy => Ok(NewContent::Default),
                 None => Err(("of no elements".to_owned(), "the field has no null".to_owned())),
             },
             // Converted back, null is no element at all.
@@ -212,7 +212,7 @@ impl<'d> FieldConversion<'_, 'd> {
         &self,
         keys: (&ResolvedField, &ResolvedField, Renamed<'_>),
         values: (&ResolvedField, &ResolvedField, Renamed<'_>),
-    ) -> std::result::Result<Content<'d>, Lost> {
+    ) -> std::result::Result<NewContent<'d>, Lost> {
         let mut converted: Vec<Pair<'d>> = Vec::new();
         for (key, value) in self.old.pairs(self.from) {
             let entry = self
@@ -224,7 +224,7 @@ impl<'d> FieldConversion<'_, 'd> {
                 Err(lost) => return Err(lost),
             }
         }
-        Ok(Content::Pairs(converted))
+        Ok(NewContent::Pairs(converted))
     }
 
     /// A value of `from`, which is that of a counter if it is `None`, converted to one of `to`.

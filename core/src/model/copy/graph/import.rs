@@ -206,13 +206,13 @@ impl Tx {
 }
 
 /// An object: its ID in the graph, its ID here, and its content.
-type Content = (ObjId, ObjId, ObjectData);
+type ImportedObject = (ObjId, ObjId, ObjectData);
 
 /// Stores the objects. Returns those that are new, and objects that did not exist when another was
 /// stored that may not dangle.
 fn store_all(
     tx: &Tx,
-    contents: &[Content],
+    contents: &[ImportedObject],
     how: Import,
 ) -> object::Result<(Vec<ObjId>, BTreeSet<ObjId>)> {
     let mut missing = MissingTargets::new();
@@ -237,7 +237,7 @@ fn store_all(
 
 /// The first reference to one of these objects that may not dangle.
 fn dangling(
-    contents: &[Content],
+    contents: &[ImportedObject],
     missing: &BTreeSet<ObjId>,
 ) -> object::Result<Option<(GraphError, ObjId)>> {
     if missing.is_empty() {
