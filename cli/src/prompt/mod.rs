@@ -5,11 +5,12 @@
 //! |---|---|
 //! | `lines.rs` | where lines come from; `plain.rs` reads them from standard input, `terminal.rs` edits them on a terminal, `history.rs` says where they are kept |
 //! | `complete/` | what could be typed next |
-//! | `whole.rs` | whether a text is complete, or continues in the next line; `together.rs`: lines that are pasted |
+//! | `continuation.rs` | whether a text is complete, or continues in the next line; `together.rs`: lines that are pasted |
 //! | `pending.rs` | the transaction that waits for `commit`, and its statements; `too_old.rs` gives up its snapshot when it is too old |
 //! | `work.rs` | what a line does; `end.rs`: `commit`, `diff`, `rollback`, `replay` |
 
 mod complete;
+mod continuation;
 mod end;
 mod history;
 mod lines;
@@ -18,7 +19,6 @@ mod plain;
 mod terminal;
 mod together;
 mod too_old;
-mod whole;
 mod work;
 
 use std::thread;

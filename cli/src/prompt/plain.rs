@@ -4,8 +4,8 @@
 use std::io::{self, BufRead};
 
 use super::complete::complete;
+use super::continuation::is_complete;
 use super::lines::{Lines, Typed, UNREADABLE, is_yes};
-use super::whole::is_whole;
 use crate::failure::Failure;
 use crate::output::Output;
 use crate::session::Session;
@@ -55,7 +55,7 @@ impl Lines for Plain<'_> {
             let completion = complete(text, self.session);
             completion.candidates.iter().for_each(|candidate| out.say(candidate));
         };
-        while !is_whole(&text) {
+        while !is_complete(&text) {
             match self.line("", out)? {
                 Line::Text(line) => {
                     text.push('\n');

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use super::whole::is_whole;
+use super::continuation::is_complete;
 use crate::script::{PieceKind, Script, Source};
 
 /// Lines that came together, and wait to be run one after the other.
@@ -23,7 +23,7 @@ impl Together {
     /// its end.
     pub(super) fn text(&mut self) -> Option<String> {
         let mut text = self.line()?;
-        while !is_whole(&text)
+        while !is_complete(&text)
             && let Some(line) = self.line()
         {
             text.push('\n');
@@ -46,7 +46,7 @@ impl Together {
             }
             longer.push('\n');
             longer.push_str(line);
-            if is_whole(&longer) {
+            if is_complete(&longer) {
                 let goes_on = statements(text)? == statements(&longer)?;
                 return goes_on.then_some((longer, at + 1));
             }
@@ -59,14 +59,14 @@ impl Together {
 /// line.
 pub(super) fn are_whole(text: &str) -> bool {
     if !text.contains('\n') {
-        return is_whole(text);
+        return is_complete(text);
     }
     let mut lines = Together::new(text);
     let mut last = String::new();
     while let Some(next) = lines.text() {
         last = next;
     }
-    is_whole(&last)
+    is_complete(&last)
 }
 
 /// How many pieces `text` has; `None` if there is a mistake in it, or if it does not end with a

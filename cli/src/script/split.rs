@@ -9,7 +9,7 @@ use permazen_query::parse::begins_statement;
 use permazen_query::syntax::{Span, Statement, StatementKind};
 use permazen_query::{Mistake, parse_first};
 
-use super::words::words;
+use super::command_words::words;
 use crate::commands::{Command, Line, Named, Scope};
 use crate::failure::{Exit, Failure};
 

@@ -7,7 +7,7 @@ use crate::script::words;
 
 /// Whether a text can be run, even if only to say what is wrong with it; otherwise it continues in
 /// the next line. An empty line ends every text.
-pub(super) fn is_whole(text: &str) -> bool {
+pub(super) fn is_complete(text: &str) -> bool {
     if text.ends_with('\n') || text.trim_end().ends_with(';') {
         return true;
     }
@@ -79,7 +79,7 @@ mod tests {
             "echo 'a' \"b\"",
             "find Person where name = \"Ann\" foo",
         ] {
-            assert!(is_whole(text), "{text:?}");
+            assert!(is_complete(text), "{text:?}");
         }
     }
 
@@ -98,7 +98,7 @@ mod tests {
             "info; find",
             "-- a comment\nfind",
         ] {
-            assert!(!is_whole(text), "{text:?}");
+            assert!(!is_complete(text), "{text:?}");
         }
     }
 }
