@@ -34,6 +34,7 @@ mod kind;
 mod kind_methods;
 mod kind_model;
 mod mixin;
+mod name_case;
 mod names;
 mod object_model;
 mod parse_object;
@@ -43,7 +44,6 @@ mod stub;
 mod types;
 mod validate;
 mod values;
-mod words;
 
 use proc_macro::TokenStream;
 use quote::quote;

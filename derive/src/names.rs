@@ -8,7 +8,7 @@ use syn::spanned::Spanned;
 use syn::{Ident, Type};
 
 use crate::errors::Errors;
-use crate::words::{camel_case, capitalized, is_valid, screaming_snake_case, words};
+use crate::name_case::{camel_case, capitalized, is_valid, screaming_snake_case, words};
 
 /// How names on disk are made from Rust names.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -160,10 +160,10 @@ mod tests {
     #[test]
     fn names_are_java_identifiers() {
         for good in ["name", "_x", "$", "élan", "a1"] {
-            assert!(crate::words::is_valid(good), "{good}");
+            assert!(crate::name_case::is_valid(good), "{good}");
         }
         for bad in ["", "1a", "a b", "a-b", "a.b", "a#1"] {
-            assert!(!crate::words::is_valid(bad), "{bad}");
+            assert!(!crate::name_case::is_valid(bad), "{bad}");
         }
     }
 }

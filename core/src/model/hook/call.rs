@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
 
-use super::calls::HookCall;
+use super::call_trace::HookCall;
 use super::told::{Outcome, Told};
 use crate::id::ObjId;
 use crate::model::error::Error;

@@ -14,7 +14,7 @@ pub(crate) mod along;
 pub(crate) mod among;
 pub(crate) mod block;
 mod call;
-mod calls;
+mod call_trace;
 pub(crate) mod change;
 mod checker;
 mod committed;
@@ -30,8 +30,8 @@ pub(crate) mod watched;
 
 pub use along::LeadsTo;
 pub(super) use call::call;
-pub use calls::HookCall;
-pub(super) use calls::failed;
+pub use call_trace::HookCall;
+pub(super) use call_trace::failed;
 pub use change::{
     Change, Changed, ListChange, ListChanged, MapChange, MapChanged, SetChange, SetChanged,
 };

@@ -271,7 +271,7 @@ impl FieldNames {
 
 /// The rules of the derive, of which those above are a copy.
 #[cfg(test)]
-#[path = "../../../../../derive/src/words.rs"]
+#[path = "../../../../../derive/src/name_case.rs"]
 mod of_derive;
 
 #[cfg(test)]
