@@ -4,16 +4,18 @@
 //! optimistic engine notify of their commits (LMDB and SQLite have no watches); and two constants
 //! about waiting.
 //!
-//! `store.rs` has the traits, `options.rs` the options of transactions, `capabilities.rs` the
-//! abilities of a store, `counters.rs` its counters, `warning.rs` its advice about its server,
-//! `space.rs` the space of pairs in its file, `error.rs` the errors, `retry.rs` runs transactions
-//! until they succeed, `watch.rs` waits for changes.
+//! `store.rs` has the traits of a database and of its transactions, `pairs.rs` those to read and
+//! change pairs, `options.rs` the options of transactions, `capabilities.rs` the abilities of a
+//! store, `counters.rs` its counters, `warning.rs` its advice about its server, `space.rs` the space
+//! of pairs in its file, `error.rs` the errors, `retry.rs` runs transactions until they succeed,
+//! `watch.rs` waits for changes.
 
 mod capabilities;
 mod counters;
 mod durability;
 mod error;
 mod options;
+mod pairs;
 pub(crate) mod pass_on;
 mod pointers;
 mod retry;
@@ -31,14 +33,12 @@ pub use error::{Conflict, ErrorFamily, KvError, Result};
 pub(crate) use options::DEFAULT_WAIT;
 pub(crate) use options::TURN_AFTER;
 pub use options::TxOptions;
+pub use pairs::{Blob, Direction, KvRead, KvWrite, Near, Pair, Scan, SharedRead, Verdict, Visitor};
 pub use retry::{KvDatabaseExt, Retry};
 pub use space::Space;
 #[cfg(feature = "lmdb")]
 pub(crate) use space::check_spans;
-pub use store::{
-    Blob, Direction, KvDatabase, KvRead, KvTransaction, KvWrite, Near, Pair, Pending, Scan,
-    SharedRead, Verdict, Visitor,
-};
+pub use store::{KvDatabase, KvTransaction, Pending};
 pub use warning::{Warning, WarningKind};
 pub use watch::WatchTracker;
 pub use watch::{KeyWatch, Watches, WrittenWatches};
