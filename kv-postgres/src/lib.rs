@@ -54,6 +54,7 @@ mod session;
 mod settings;
 mod socket;
 mod sql;
+mod statement;
 mod store;
 mod tables;
 mod watches;

@@ -9,10 +9,11 @@ use permazen_kv::remote::{Pauses, ServerCounts, note_wait_in_vain};
 use permazen_kv::{Counters, KvError};
 
 use crate::address::Address;
-use crate::connection::{Connection, Parameter, Statement};
+use crate::connection::Connection;
 use crate::dialect::{Dialect, Server};
 use crate::error::{Failure, ServerError};
 use crate::sql::{CLOCK, ROLL_BACK, Statements, TOKEN_MINUTES};
+use crate::statement::{Parameter, Statement};
 
 /// A connection over which the server has not told its time for this long is asked for it. This
 /// shows that it still works, and the known time does not become old on a connection that is always

@@ -6,10 +6,11 @@ use bytes::Bytes;
 use permazen_kv::Direction;
 use permazen_kv::remote::{RangePage, RangeRead};
 
-use crate::connection::{Answer, Connection, Parameter, Row};
+use crate::connection::Connection;
 use crate::dialect::Dialect;
 use crate::error::Failure;
 use crate::pool::Pool;
+use crate::statement::{Answer, Parameter, Row};
 
 /// From this many bytes on, pairs may keep the buffer that they came in.
 const WORTH_A_BUFFER: usize = 1 << 15;

@@ -10,7 +10,7 @@ use permazen_kv::remote::{
 use permazen_kv::{KvError, Result};
 use rand::Rng;
 
-use crate::connection::{Answer, Connection, Parameter, Statement};
+use crate::connection::Connection;
 use crate::dialect::Dialect;
 use crate::error::Failure;
 use crate::pool::{ATTEMPT, Checked, Pool, number};
@@ -19,6 +19,7 @@ use crate::sql::{
     BEGIN, BEGIN_ASKING, BEGIN_BESIDE, BEGIN_CERTAIN, BEGIN_READING, CLOCK, COMMIT, EXPORT,
     IF_LOST, NO_LIMIT, TOKEN_MINUTES, import, limit_statements,
 };
+use crate::statement::{Answer, Parameter, Statement};
 use crate::watches::describe;
 
 type Done<T> = std::result::Result<T, Failure>;

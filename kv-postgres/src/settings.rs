@@ -3,9 +3,10 @@
 
 use permazen_kv::{Warning, WarningKind};
 
-use crate::connection::{Connection, Statement};
+use crate::connection::Connection;
 use crate::error::Failure;
 use crate::pool::number;
+use crate::statement::Statement;
 
 /// A transaction that loads 64 objects at once, with room for its earlier reads.
 const ENOUGH: i64 = 128;

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use permazen_kv::Direction;
 
-use crate::connection::Statement;
 use crate::dialect::{Dialect, Server};
+use crate::statement::Statement;
 
 /// Frees the locks of a lost program on servers of the portable dialect; PostgreSQL watches the
 /// connection.

@@ -2,10 +2,11 @@
 
 use permazen_kv::KvError;
 
-use crate::connection::{Answer, Connection, Statement};
+use crate::connection::Connection;
 use crate::dialect::Server;
 use crate::error::Failure;
 use crate::pool::{Pool, number};
+use crate::statement::{Answer, Statement};
 
 /// How often making the tables is tried. Another program can be first with each of the two tables.
 const ATTEMPTS: usize = 3;

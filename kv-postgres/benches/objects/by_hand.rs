@@ -9,10 +9,11 @@ use bytes::Bytes;
 use permazen_kv::{Direction, KeySpan, KvDatabase, KvRead, TxOptions, key};
 
 use crate::address::Address;
-use crate::connection::{Answer, Connection, Parameter, Statement};
+use crate::connection::Connection;
 use crate::dialect::Dialect;
 use crate::error::Failure;
 use crate::sql::{BEGIN, BEGIN_READING, COMMIT};
+use crate::statement::{Answer, Parameter, Statement};
 
 type Done<T> = Result<T, Failure>;
 pub(crate) type Id = [u8; 8];

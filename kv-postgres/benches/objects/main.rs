@@ -28,6 +28,8 @@ mod single;
 mod socket;
 #[path = "../../src/sql.rs"]
 mod sql;
+#[path = "../../src/statement.rs"]
+mod statement;
 mod workers;
 
 use std::time::{Duration, Instant};
