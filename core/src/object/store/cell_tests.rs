@@ -2,7 +2,8 @@ use std::collections::BTreeMap;
 
 use permazen_kv::{Direction, KeySpan, KvError, KvRead, KvWrite, Result as KvResult, Scan};
 
-use super::{Store, Undo};
+use super::Store;
+use super::writing::Undo;
 use crate::object::error::{Error, Result};
 
 /// A sorted map that fails at the write with a given number, once.

@@ -14,7 +14,8 @@ mod kv_access;
 mod scan;
 
 pub(in crate::object) use batch::Keep;
-pub(in crate::object) use cell::{Running, Store, Undo, visit_pairs};
+pub(in crate::object) use cell::writing::Undo;
+pub(in crate::object) use cell::{Running, Store, visit_pairs};
 pub(in crate::object) use key_buffer::{KeyBuffer, ShortKey};
 pub(in crate::object) use scan::{
     LiveScan, ScanOverlay, ScanSource, extend_to_after_prefix, has_met,
