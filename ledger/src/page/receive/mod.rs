@@ -1,30 +1,29 @@
 //! Receives commits that were made elsewhere.
 //!
-//! `wanted.rs` finds missing pieces, `tree.rs` rebuilds the tree of a commit from received and
-//! stored pieces, `values.rs` adds its values.
+//! `wanted.rs` finds missing pieces, `checks.rs` compares a commit with its parents and the clock,
+//! `tree.rs` rebuilds the tree of a commit from received and stored pieces, `values.rs` adds its
+//! values, `write.rs` writes it.
 
+mod checks;
 mod tree;
 mod values;
 mod wanted;
+mod write;
 
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
 
 use bytes::Bytes;
-use permazen_kv::{KvWrite, TxOptions};
 
 use self::tree::{Arriving, Rebuilt, Tree};
 use self::values::NewPieces;
 use self::wanted::WantedSearch;
 use super::Page;
-use super::history::{is_ancestor, is_pruned_ancestor};
-use super::retries::Retries;
 use super::shared::Shared;
 use super::whole_value::reference;
 use super::write::Draft;
-use crate::commit::encoding::{Commit, GENERATIONS, Origin};
+use crate::commit::encoding::Commit;
 use crate::commit::time::CommitTime;
 use crate::digest::{Digest, Kind};
 use crate::error::{LedgerError, Result};
@@ -32,30 +31,15 @@ use crate::ids::CommitId;
 use crate::node::items::Priority;
 use crate::node::view::Node;
 use crate::policy::merging::{PageMerging, Trigger};
-use crate::process::clock::millis;
 use crate::process::pins::Pin;
 use crate::rows::pieces::MAX_PIECE;
 use crate::rows::process::PinReason;
 use crate::rows::retention::Pruned;
-use crate::rows::statuses::{Remote, StatusWriter};
 use crate::value::index::Index;
 use crate::value::reference::MAX_CHUNK;
 
 /// The most pieces that one call of [`wanted`](Receiver::wanted) returns.
 const WANTED: usize = 1_024;
-
-/// How many milliseconds a commit can be ahead of the clock.
-const DAY: u64 = 24 * 60 * 60 * 1_000;
-
-/// A received commit must have a smaller generation, so that 2³² changes can follow it.
-const MAX_GENERATION: u64 = GENERATIONS - (1 << 32);
-
-/// A change that is ahead of the clock and has this time or a later one must be the next tick after
-/// its parent. So there is room for nearly 2⁶² ticks after each commit that comes.
-const FAR: u64 = CommitTime::FAR;
-
-/// How long a commit waits for the right to write.
-const WAIT: Duration = Duration::from_secs(30);
 
 /// Receives commits that were made elsewhere, on a page with the same secret: each after its
 /// parents, with its nodes and its eager values. [`Page::receive`] makes one.
@@ -450,11 +434,6 @@ impl Receiver {
         Ok(())
     }
 
-    /// Whether a commit is more than a day ahead of the clock.
-    fn is_ahead(&self, time: CommitTime) -> bool {
-        time.as_millis() > millis(self.page.open.process.clock.now()).saturating_add(DAY)
-    }
-
     /// Makes a stored commit a head of a branch, in place of its ancestors among the heads. If it
     /// is an ancestor of a head itself, nothing changes. [Policies](crate::MergePolicy) then merge
     /// heads as always.
@@ -484,119 +463,6 @@ impl Receiver {
             });
         }
         Ok(parents)
-    }
-
-    /// Checks the generation and time of the commit against its parents and the clock, and that no
-    /// parent is an ancestor of the other.
-    fn check_time_and_generation(
-        &self,
-        id: &CommitId,
-        commit: &Commit,
-        parents: &[KnownParent],
-    ) -> Result<()> {
-        let wrong = |expected: String, found: String| {
-            let error = LedgerError::integrity(Kind::Commit, &id.0, expected, found);
-            error.needed(|by| (by.page, by.received) = (self.page.number(), true))
-        };
-        let places = parents.iter().map(KnownParent::time_and_generation);
-        let (time, generation) = places
-            .fold((CommitTime::default(), 0), |all, next| (all.0.max(next.0), all.1.max(next.1)));
-        if commit.generation != generation.saturating_add(1) {
-            let found = commit.generation;
-            return Err(wrong(
-                format!("generation {}", generation + 1),
-                format!("generation {found}"),
-            ));
-        }
-        let fits = match commit.origin {
-            Origin::Change { .. } => commit.time > time,
-            Origin::Merge { .. } => commit.time == time,
-        };
-        if !fits {
-            let expected = match commit.origin {
-                Origin::Change { .. } => format!("a time after {time}"),
-                Origin::Merge { .. } => format!("time {time}"),
-            };
-            return Err(wrong(expected, format!("time {}", commit.time)));
-        }
-        if commit.generation >= MAX_GENERATION {
-            let what =
-                format!("commit {id} has generation {}: 2⁴⁰ − 2³² or more", commit.generation);
-            return Err(LedgerError::InvalidArgument(what));
-        }
-        let is_ahead = self.is_ahead(commit.time);
-        if is_ahead && !self.accepts_future {
-            let (page, millis) = (self.page.number(), commit.time.as_millis());
-            return Err(LedgerError::ClockAhead { page, commit: *id, millis });
-        }
-        // From [`FAR`] on, a change is exactly one tick after its parent, so a history of fewer
-        // than 2⁴⁰ generations stays far below the limit. The time of a pruned parent is a claim of
-        // the sender, so it is limited too.
-        let is_tick = commit.time.to_bits() <= time.to_bits().saturating_add(1);
-        let is_far = commit.time.to_bits() >= FAR && !is_tick;
-        if is_ahead && is_far {
-            let what = format!("commit {id} has time {}: 2⁶² ticks or more", commit.time);
-            return Err(LedgerError::InvalidArgument(what));
-        }
-        if is_ahead && time.to_bits() >= FAR + GENERATIONS {
-            let what =
-                format!("commit {id} has a parent with time {time}: 2⁶² + 2⁴⁰ ticks or more");
-            return Err(LedgerError::InvalidArgument(what));
-        }
-        self.check_parents(parents, commit, &wrong)
-    }
-
-    /// Checks that no parent of a merge is an ancestor of the other.
-    fn check_parents(
-        &self,
-        parents: &[KnownParent],
-        commit: &Commit,
-        wrong: &dyn Fn(String, String) -> LedgerError,
-    ) -> Result<()> {
-        if let ([one, another], [first, second]) = (parents, commit.parents()) {
-            for (known, ancestor, below, other) in
-                [(one, first, another, second), (another, second, one, first)]
-            {
-                let leads = match (known, below) {
-                    (_, KnownParent::First | KnownParent::Pruned(_)) => continue,
-                    (KnownParent::Pruned(pruned), _) => {
-                        is_pruned_ancestor(&self.page, (ancestor, pruned.generation), other)
-                    }
-                    (KnownParent::First | KnownParent::Here { .. }, _) => {
-                        is_ancestor(&self.page, ancestor, other)
-                    }
-                };
-                match leads {
-                    Ok(false) => {}
-                    // Pruned history hides it. The commit is accepted, as the copy that made it
-                    // knew more.
-                    Err(LedgerError::BaseMissing { .. }) => {}
-                    Ok(true) => {
-                        let expected =
-                            "parents of which none is an ancestor of the other".to_owned();
-                        return Err(wrong(
-                            expected,
-                            format!("parent {ancestor}, which is an ancestor of parent {other}"),
-                        ));
-                    }
-                    Err(error) => return Err(error),
-                }
-            }
-        }
-        Ok(())
-    }
-
-    /// Compares the commit with the generation and time that were recorded for it as a pruned
-    /// parent.
-    fn check_recorded(&self, id: &CommitId, commit: &Commit, recorded: Pruned) -> Result<()> {
-        let Pruned { generation, time } = recorded;
-        if (generation, time) == (commit.generation, commit.time) {
-            return Ok(());
-        }
-        let expected = format!("generation {generation} and time {time}, as its children recorded");
-        let found = format!("generation {} and time {}", commit.generation, commit.time);
-        let error = LedgerError::integrity(Kind::Commit, &id.0, expected, found);
-        Err(error.needed(|by| (by.page, by.received) = (self.page.number(), true)))
     }
 
     /// The trees of a commit.
@@ -641,102 +507,6 @@ impl Receiver {
         }
         draft.pieces = new.pieces;
         Ok(Incoming { draft, needs_remote })
-    }
-
-    /// Calls a function that writes one transaction, with the time that it may wait for the write
-    /// lock of the host. Repeats it after a conflict.
-    fn retrying<T>(&self, mut write: impl FnMut(Duration) -> Result<T>) -> Result<T> {
-        let mut retries = Retries::new(WAIT);
-        loop {
-            match write(retries.left()) {
-                Err(LedgerError::Host(error)) if error.is_retryable() && retries.pause() => {}
-                result => return result,
-            }
-        }
-    }
-
-    /// Clears the grace time of a stored commit. Returns `false` if it was removed.
-    fn clear_grace_time(&self, id: &CommitId, wait: Duration) -> Result<bool> {
-        let rows = &self.page.open.rows;
-        let mut tx = self.page.open.host.begin(&TxOptions::writing().with_wait(wait))?;
-        rows.check_exists(&tx)?;
-        if !rows.has_commit(&tx, id)? {
-            return Ok(false);
-        }
-        rows.keep(&mut tx, id)?;
-        tx.commit()?;
-        Ok(true)
-    }
-
-    /// Writes a commit. Returns `false` if a pruned parent was recorded or received meanwhile with
-    /// another generation or time: the commit must be checked again.
-    fn write(
-        &self,
-        (id, commit): (&CommitId, &Commit),
-        parents: &[KnownParent],
-        Incoming { draft, needs_remote }: &Incoming,
-        wait: Duration,
-    ) -> Result<bool> {
-        let rows = &self.page.open.rows;
-        let mut tx = self.page.open.host.begin(&TxOptions::writing().with_wait(wait))?;
-        rows.check_exists(&tx)?;
-        if rows.has_commit(&tx, id)? {
-            return Ok(true);
-        }
-        if *needs_remote && rows.remote(&tx)? != Remote::Attached {
-            let what = format!(
-                "page {} was detached from its remote meanwhile, so it needs lazy values too: call `wanted` again",
-                rows.number
-            );
-            return Err(LedgerError::InvalidArgument(what));
-        }
-        // If a parent is not synced, the commit is not either. While the page is being attached, a
-        // parent without a row may be unsynced.
-        let mut from_remote = self.from_remote && rows.remote(&tx)? == Remote::Attached;
-        for (parent, known) in commit.parents().iter().zip(parents) {
-            let here = rows.commit(&tx, parent)?;
-            match (known, here) {
-                (KnownParent::First, _) | (KnownParent::Here { .. }, Some(_)) => {}
-                (KnownParent::Here { .. }, None) => return Err(self.page.expired(parent)),
-                (KnownParent::Pruned(claimed), here) => {
-                    let known = match here {
-                        Some(Commit { generation, time, .. }) => Some(Pruned { generation, time }),
-                        None => rows.pruned(&tx, parent)?,
-                    };
-                    match known {
-                        None => rows.put_pruned(&mut tx, parent, *claimed)?,
-                        Some(known) if known == *claimed => {}
-                        Some(_) => return Ok(false),
-                    }
-                }
-            }
-            from_remote &= rows.unsynced(&tx, parent)?.is_none();
-        }
-        let statuses = match from_remote {
-            true => StatusWriter::from_remote(),
-            false => StatusWriter::begin(rows, &tx)?,
-        };
-        self.join_keep_set(&mut tx, (id, commit))?;
-        self.page.put_content(&mut tx, (id, commit), draft, statuses)?;
-        self.page.finish_commit(tx, id)?;
-        self.page.note_commit(draft, id);
-        Ok(true)
-    }
-
-    /// Raises the version of the keep set, because the commit can be an older one that was pruned
-    /// before.
-    fn join_keep_set(
-        &self,
-        tx: &mut dyn KvWrite,
-        (id, commit): (&CommitId, &Commit),
-    ) -> Result<()> {
-        let rows = &self.page.open.rows;
-        rows.raise_keep_version(tx)?;
-        if let Some(recorded) = rows.pruned(tx, id)? {
-            self.check_recorded(id, commit, recorded)?;
-            rows.remove_pruned(tx, id)?;
-        }
-        Ok(())
     }
 }
 
