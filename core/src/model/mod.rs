@@ -55,7 +55,8 @@ mod tx;
 pub(crate) mod values;
 mod versioned;
 
-pub use self::permazen::{Builder, Permazen};
+pub use self::permazen::Permazen;
+pub use self::permazen::builder::Builder;
 pub use crate::object::{LoadProgress, MigrationEnd, NotMoved, Progress};
 pub use crate::schema::DeleteAction;
 pub use any_obj::AnyObj;

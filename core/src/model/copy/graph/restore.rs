@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::Graph;
 use crate::model::error::{Error, Result};
-use crate::model::permazen::Builder;
+use crate::model::permazen::builder::Builder;
 use crate::schema::SchemaModel;
 
 impl Graph {
