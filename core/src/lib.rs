@@ -191,6 +191,7 @@ pub mod __internal {
 
     /// How schemas are recorded, and all recorded schemas together.
     pub mod schema {
+        pub use crate::schema::add_remove::{add_schema, add_schemas, remove_schema};
         pub use crate::schema::bundle::{BundleItem, Occurrence, ResolvedPart, SchemaBundle};
         pub use crate::schema::comparison::{
             FieldDifference, FieldEffect, IndexDifference, IndexEffect, Narrowed, SchemaComparison,
@@ -201,8 +202,7 @@ pub mod __internal {
         pub use crate::schema::error::Problem;
         pub use crate::schema::item::{Item, Part};
         pub use crate::schema::opening::{
-            DatabaseState, OpenedSchema, SchemaConfig, add_schema, add_schemas, open_schema,
-            read_schemas, remove_schema,
+            DatabaseState, OpenedSchema, SchemaConfig, open_schema, read_schemas,
         };
         pub use crate::schema::recorded_schemas::{RecordedSchema, RecordedSchemas};
         pub use crate::schema::resolved::{

@@ -5,6 +5,7 @@
 //! storage IDs and encodings, and a [`SchemaBundle`] of all recorded schemas.
 #![deny(clippy::indexing_slicing)]
 
+pub(crate) mod add_remove;
 pub(crate) mod bundle;
 pub(crate) mod comparison;
 pub(crate) mod compress;
@@ -26,6 +27,7 @@ mod validate;
 pub(crate) mod xml;
 
 pub use crate::layout::{SchemaIndex, TABLES_SPAN};
+pub(crate) use add_remove::{with_schemas, without_schema};
 pub(crate) use bundle::{BundleItem, Occurrence, ResolvedPart, SchemaBundle};
 pub(crate) use comparison::{
     FieldEffect, IndexEffect, SchemaComparison, TypeDifference, TypeEffect,
@@ -40,9 +42,7 @@ pub use model::{
 };
 pub use names::{identifier_can_be_stored, is_enum_identifier, is_name};
 pub use opening::SchemaRemoval;
-pub(crate) use opening::{
-    AsOf, DatabaseState, SchemaConfig, open_schema, open_schema_at, with_schemas, without_schema,
-};
+pub(crate) use opening::{AsOf, DatabaseState, SchemaConfig, open_schema, open_schema_at};
 pub(crate) use resolved::{
     ReferenceInfo, ResolvedIndex, ResolvedKind, ResolvedSimple, SubFieldRole,
 };

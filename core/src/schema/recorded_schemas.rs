@@ -1,6 +1,7 @@
 //! [`RecordedSchemas`]: the decoded tables of the schemas that a database has, and the tables that
 //! result when a schema is added or removed. All in memory, and checked as far as is possible
-//! without an encoding registry. `opening.rs` reads the tables from the store and writes them.
+//! without an encoding registry. `opening.rs` reads the tables from the store and writes them;
+//! `add_remove.rs` writes them too.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
