@@ -428,17 +428,17 @@ fn child() {
     }
 }
 
-/// `PERMAZEN_KILLS` sets how often each way is killed; five times unless set.
+/// `PERMAZEN_KILLS` sets how often each way is killed; twice unless set.
 #[test]
 fn kills_leave_a_whole_copy_or_none() {
     let kills = std::env::var("PERMAZEN_KILLS").ok().and_then(|kills| kills.parse().ok());
-    let kills: u32 = kills.unwrap_or(5);
+    let kills: u32 = kills.unwrap_or(2);
     let mut rng = StdRng::seed_from_u64(u64::from(std::process::id()));
     for way in WAYS {
         let (mut whole, mut absent, mut parts) = (0, 0, 0);
         let dir = tempfile::tempdir().unwrap();
         let source = way.source(&dir.path().join("source"));
-        fill(source.store(), 5, 2_000_000);
+        fill(source.store(), 5, 1_000_000);
         let expected = dump(&*reading(source.store()));
         drop(source);
         // The next copy to the same place is made, also if something is left there.
@@ -454,7 +454,7 @@ fn kills_leave_a_whole_copy_or_none() {
         for kill in 0..kills {
             let (mut process, mut out) = spawn(CHILD, &format!("copy {way:?}"), dir.path());
             let mut copied: u32 = wait_for(&mut out, "copied ").parse().unwrap();
-            std::thread::sleep(Duration::from_micros(rng.random_range(0..60_000)));
+            std::thread::sleep(Duration::from_micros(rng.random_range(0..20_000)));
             process.kill().unwrap();
             process.wait().unwrap();
             for line in std::io::BufRead::lines(out) {

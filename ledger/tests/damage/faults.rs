@@ -7,6 +7,7 @@ use permazen_kv::memory::MemoryStore;
 use permazen_kv::{Direction, KeySpan, KvDatabase, KvError, KvRead, KvWrite, TxOptions};
 use permazen_ledger::{CommitId, LastWriterWins, LedgerError, MAIN, Page, PageId, Repository};
 
+use crate::support::faults;
 use crate::support::page::Map;
 
 /// The acknowledged results of a script, step by step.
@@ -108,10 +109,13 @@ fn what_was_acknowledged_survives_each_failure_of_the_host() {
         ("unknown, done", || KvError::OutcomeUnknown("cut".into()), false),
         ("unknown, not done", || KvError::OutcomeUnknown("cut".into()), true),
     ];
+    let distance = faults::distance(5);
+    let mut row = 0;
     for (name, error, loses) in errors {
         for all in [false, true] {
             let mut early = 0;
-            for n in 1.. {
+            row += 1;
+            for n in faults::failing(row, distance) {
                 let host = MemoryStore::new();
                 let failing = FaultStore::new(host.clone());
                 let faults = failing.faults();
@@ -131,7 +135,10 @@ fn what_was_acknowledged_survives_each_failure_of_the_host() {
                     break;
                 }
             }
-            assert!(early < 40, "{name}: after {early} failures there was no page to check");
+            assert!(
+                early < 40 / distance + 2,
+                "{name}: after {early} failures there was no page to check"
+            );
         }
     }
 }

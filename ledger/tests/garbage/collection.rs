@@ -361,7 +361,7 @@ fn history(seed: u64) {
 
 #[test]
 fn a_collection_keeps_what_the_rules_say_and_nothing_else() {
-    let count = std::env::var("PERMAZEN_HISTORIES").map_or(30, |count| count.parse().unwrap());
+    let count = std::env::var("PERMAZEN_HISTORIES").map_or(12, |count| count.parse().unwrap());
     for seed in 0..count {
         let run = std::panic::catch_unwind(|| history(seed));
         assert!(run.is_ok(), "history {seed}");

@@ -555,13 +555,13 @@ fn with_each_failure(with_references: bool) {
         ("unknown, done", || KvError::OutcomeUnknown("cut".into()), false),
         ("unknown, not done", || KvError::OutcomeUnknown("cut".into()), true),
     ];
-    let distance = faults::distance(7);
+    let distance = faults::distance(19);
     let mut row = 0;
     for (name, error, loses) in errors {
         for all in [false, true] {
             let mut early = 0;
             row += 1;
-            for n in faults::failing(row, distance) {
+            for n in faults::failing(3 * row, distance) {
                 let (host, clock) = (MemoryStore::new(), TestClock::new());
                 let failing = FaultStore::new(host.clone());
                 let faults = failing.faults();

@@ -143,7 +143,7 @@ fn history(seed: u64) {
 
 #[test]
 fn pages_have_what_was_put_whatever_its_size() {
-    let count = std::env::var("PERMAZEN_HISTORIES").map_or(40, |count| count.parse().unwrap());
+    let count = std::env::var("PERMAZEN_HISTORIES").map_or(16, |count| count.parse().unwrap());
     for seed in 0..count {
         let run = std::panic::catch_unwind(|| history(seed));
         assert!(run.is_ok(), "history {seed}");
@@ -265,7 +265,7 @@ impl Small {
 /// a new path of nodes, and removes the old one with the next collection.
 #[test]
 fn small_transactions_are_as_in_a_map() {
-    let count = std::env::var("PERMAZEN_CHANGES").map_or(10_000, |count| count.parse().unwrap());
+    let count = std::env::var("PERMAZEN_CHANGES").map_or(5_000, |count| count.parse().unwrap());
     let changes = usize::div_ceil(count, SHAPES.len());
     for (number, shape) in SHAPES.iter().enumerate() {
         // Of every other one all history stays.
@@ -280,7 +280,7 @@ fn small_transactions_are_as_in_a_map() {
             if step % 100 == 99 {
                 small.read_or_compare();
             }
-            if step % 1_000 == 999 {
+            if step % 1_000 == 499 {
                 small.check_all();
             }
         }
@@ -291,7 +291,7 @@ fn small_transactions_are_as_in_a_map() {
 /// The test that each store runs, on a page. Its host gets many small changes itself.
 #[test]
 fn a_page_is_a_store_of_small_transactions() {
-    let changes = std::env::var("PERMAZEN_CHANGES").map_or(10_000, |count| count.parse().unwrap());
+    let changes = std::env::var("PERMAZEN_CHANGES").map_or(4_000, |count| count.parse().unwrap());
     let repository =
         Repository::builder(MemoryStore::new()).manual_maintenance().open_or_create().unwrap();
     let page = repository.create_page("test", PageId::ROOT).unwrap();

@@ -176,7 +176,7 @@ fn objects_survive_each_failure_of_the_host() {
     ];
     let mut all = Vec::new();
     object_script(MemoryStore::new(), &mut all).unwrap();
-    let distance = faults::distance(11);
+    let distance = faults::distance(29);
     for (row, (error, loses)) in (0..).zip(errors) {
         let mut early = 0;
         for n in faults::failing(4 * row, distance) {

@@ -729,11 +729,14 @@ fn an_attached_value_is_kept_if_it_is_written_in_the_middle_of_a_slice() {
 fn an_attached_value_is_kept_if_slices_come_in_the_middle_of_its_steps() {
     let garbage = with_garbage();
     let slices = slices(&garbage);
-    let mut chosen = Chosen::one_in(5);
+    let (mut pairs, mut chosen) = (Chosen::one_in(2), Chosen::one_in(5));
     for fate in [Fate::Attached, Fate::GivenUp, Fate::Removed] {
         for (first, then) in
             (0..slices).flat_map(|first| (1..=slices - first).map(move |then| (first, then)))
         {
+            if !pairs.next() {
+                continue;
+            }
             for transaction in 0.. {
                 if !chosen.next() {
                     continue;
@@ -956,7 +959,7 @@ fn what_was_told_survives_each_failure_of_the_host() {
         (|| KvError::OutcomeUnknown("cut".into()), false),
         (|| KvError::OutcomeUnknown("cut".into()), true),
     ];
-    let mut chosen = Chosen::one_in(7);
+    let mut chosen = Chosen::one_in(17);
     for (error, loses) in errors {
         let mut early = 0;
         for n in 1.. {
@@ -1008,7 +1011,7 @@ fn what_was_told_survives_each_failure_of_the_host() {
 #[test]
 fn a_value_is_written_although_others_hold_the_host_for_a_while() {
     let value = noise(2_500_000, 70);
-    let mut chosen = Chosen::one_in(3);
+    let mut chosen = Chosen::one_in(7);
     for nth in 1.. {
         if !chosen.next() {
             continue;

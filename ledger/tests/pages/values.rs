@@ -64,14 +64,14 @@ fn values_are_read_from_any_position() {
 
 #[test]
 fn a_part_of_a_long_value_loads_only_its_pieces() {
-    let value = noise(100_000_000, 100_000_000);
+    let value = noise(30_000_000, 30_000_000);
     let (snapshot, counter) = snapshot(std::slice::from_ref(&value));
     let key = value.len().to_be_bytes();
     counter.take();
     let mut reader = snapshot.read_value(&key).unwrap().unwrap();
     // The root is loaded with the snapshot.
     assert_eq!(counter.take().reads(), 0);
-    for at in [0, 50_000_000, 99_999_000] {
+    for at in [0, 15_000_000, 29_999_000] {
         reader.seek(SeekFrom::Start(at)).unwrap();
         assert_eq!(counter.take().reads(), 0);
         let mut part = [0; 1_000];

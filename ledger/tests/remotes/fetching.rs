@@ -19,6 +19,7 @@ use super::setting::{
     ALL, assert_clean, attached, copy, count_rows, each_host, follow, noise, put_lazy, value, write,
 };
 use super::sources::{Fault, Remote};
+use crate::support::faults;
 
 /// Far longer than anything takes.
 const LONG: Duration = Duration::from_secs(600);
@@ -538,8 +539,8 @@ fn a_failure_of_the_host_loses_nothing_that_has_come() {
         || KvError::Retry("busy".into()),
         || KvError::OutcomeUnknown("cut".into()),
     ];
-    for kind in kinds {
-        for n in 1.. {
+    for (row, kind) in (0..).zip(kinds) {
+        for n in faults::failing(row, faults::distance(3)) {
             let failing = FaultStore::new(MemoryStore::new());
             let faults = failing.faults();
             let copies = Copies::new(Arc::new(failing), 200_000);

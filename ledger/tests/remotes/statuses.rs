@@ -22,6 +22,7 @@ use rand::rngs::StdRng;
 use rand::{Rng, RngExt, SeedableRng};
 
 use crate::support::clock::TestClock;
+use crate::support::faults;
 
 const MINUTE: u64 = 60_000;
 
@@ -385,7 +386,7 @@ fn number(name: &str, otherwise: u64) -> u64 {
 fn statuses_are_those_of_the_model() {
     let values = pieces_of_values();
     let first = number("PERMAZEN_STATUS", 0);
-    for seed in first..first + number("PERMAZEN_STATUSES", 30) {
+    for seed in first..first + number("PERMAZEN_STATUSES", 12) {
         let dir = tempfile::tempdir().unwrap();
         let host: Arc<dyn KvDatabase> = match seed % 5 {
             0 => Arc::new(
@@ -469,8 +470,8 @@ fn attaching_marking_and_detaching_survive_each_failure_of_the_host() {
         ("unknown, done", || KvError::OutcomeUnknown("cut".into()), false),
         ("unknown, not done", || KvError::OutcomeUnknown("cut".into()), true),
     ];
-    for (name, error, loses) in errors {
-        for nth in 1.. {
+    for (row, (name, error, loses)) in (0..).zip(errors) {
+        for nth in faults::failing(row, faults::distance(3)) {
             let what = format!("{name}, operation {nth}");
             let host = MemoryStore::new();
             let failing = FaultStore::new(host.clone());

@@ -1,4 +1,7 @@
 //! Random edits of all kinds against the tree that is built from scratch.
+//!
+//! `PERMAZEN_TREE_EDITS` sets how many trees with artificial boundaries are edited (120); those
+//! with the boundaries of the format are a fifteenth of them.
 
 use std::sync::Arc;
 
@@ -104,9 +107,14 @@ fn check(nodes: &Counted, tree: Digest, map: &Map, random: &mut StdRng) {
     }
 }
 
+/// How many trees with artificial boundaries are edited.
+fn trees() -> u64 {
+    std::env::var("PERMAZEN_TREE_EDITS").map_or(120, |count| count.parse().unwrap())
+}
+
 #[test]
 fn edits_give_the_tree_from_scratch_with_artificial_boundaries() {
-    for seed in 0..300 {
+    for seed in 0..trees() {
         let one_in = [2, 3, 5, 9][seed as usize % 4];
         let boundaries = Artificial { one_in, least: 2 + seed as usize % 2 };
         random_edits(&boundaries, seed, 12, 1 + seed as usize % 6);
@@ -116,7 +124,7 @@ fn edits_give_the_tree_from_scratch_with_artificial_boundaries() {
 #[test]
 fn edits_give_the_tree_from_scratch() {
     let boundaries = ByHash::new(&Secret::new([7; 32]));
-    for seed in 0..20 {
+    for seed in 0..trees().div_ceil(15) {
         random_edits(&boundaries, seed, 60, 8);
     }
 }

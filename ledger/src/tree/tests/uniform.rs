@@ -1,6 +1,6 @@
 //! Insertions into trees whose items all have one size.
 //!
-//! `PERMAZEN_TREE_ITEMS` sets how many items the trees have at most (3,000), and with it how many
+//! `PERMAZEN_TREE_ITEMS` sets how many items the trees have at most (2,000), and with it how many
 //! are inserted.
 
 use rand::rngs::StdRng;
@@ -27,12 +27,13 @@ fn entry(random: &mut StdRng, size: usize) -> (Vec<u8>, Vec<u8>) {
 #[test]
 fn an_insertion_makes_three_nodes_of_a_level_in_the_mean() {
     let most = std::env::var("PERMAZEN_TREE_ITEMS");
-    let most: usize = most.map_or(3_000, |count| count.parse().unwrap());
+    // The largest trees have so many bytes.
+    let bytes = if most.is_ok() { 64 << 20 } else { 4 << 20 };
+    let most: usize = most.map_or(2_000, |count| count.parse().unwrap());
     let boundaries = ByHash::new(&Secret::new([5; 32]));
     for size in [17, 24, 40, 64, 100, 200, 520, 1_000, 2_000, 4_000, 8_704] {
         let mut random = StdRng::seed_from_u64(size as u64);
-        // The largest trees have 64 MiB.
-        let count = most.min((64 << 20) / size);
+        let count = most.min(bytes / size);
         let map: Map = (0..count).map(|_| entry(&mut random, size)).collect();
         let nodes = Counted::default();
         let first = edit(
