@@ -58,7 +58,15 @@ impl World {
     }
 }
 
-/// Each fault at each message of a transaction, both ways.
+/// Which messages are lost, one in each run: each one if `PERMAZEN_FAULTS` is `full`, else each
+/// second one. Rows of runs begin at different ones.
+fn messages(row: usize) -> impl Iterator<Item = usize> {
+    let is_full = std::env::var("PERMAZEN_FAULTS").is_ok_and(|faults| faults == "full");
+    let distance = if is_full { 1 } else { 2 };
+    (row % distance..).step_by(distance)
+}
+
+/// Each fault at messages of a transaction, both ways.
 #[test]
 fn a_lost_connection_has_a_true_outcome() {
     let Some(server) = Postgres::shared() else { return };
@@ -67,8 +75,8 @@ fn a_lost_connection_has_a_true_outcome() {
     let mut expected = BTreeSet::new();
     let (mut committed, mut retried) = (0, 0);
     for way in [Way::There, Way::Back] {
-        for fault in [Fault::Lose, Fault::CutAfter] {
-            for at in 0.. {
+        for (row, fault) in [Fault::Lose, Fault::CutAfter].into_iter().enumerate() {
+            for at in messages(row) {
                 assert!(at < 200, "it does not end");
                 let key = format!("{way:?} {fault:?} {at}").into_bytes();
                 // A connection is there, so that only the transaction is disturbed.
@@ -105,7 +113,7 @@ fn a_lost_connection_has_a_true_outcome() {
     }
     assert_eq!(world.keys(), expected);
     // Some have lost the answer, and some the question.
-    assert!(committed > 5 && retried > 20, "{committed} committed, {retried} not");
+    assert!(committed > 1 && retried > 8, "{committed} committed, {retried} not");
 }
 
 /// The commit is lost, or its answer, and so is the message after it: the question for its outcome,
@@ -120,8 +128,8 @@ fn a_lost_question_does_not_change_the_outcome() {
     for (is_sent, first) in
         [(Way::There, 0, Fault::Lose), (Way::Back, 0, Fault::Lose)].iter().enumerate()
     {
-        for way in [Way::There, Way::Back] {
-            for at in 0.. {
+        for (row, way) in [Way::There, Way::Back].into_iter().enumerate() {
+            for at in messages(is_sent + row) {
                 assert!(at < 200, "it does not end");
                 let faults = [*first, (way, at, Fault::Lose)];
                 if !world.commit(format!("{first:?} {way:?} {at}"), faults, &mut expected) {
@@ -131,7 +139,7 @@ fn a_lost_question_does_not_change_the_outcome() {
             }
         }
     }
-    assert!(came.into_iter().all(|came| came > 20), "{came:?}");
+    assert!(came.into_iter().all(|came| came > 8), "{came:?}");
 }
 
 /// A server that does not keep to the protocol says nothing of a commit.
@@ -160,7 +168,7 @@ fn what_stalls_is_given_up_in_time() {
     let Some(world) = World::new(server, wait) else { return };
     let mut expected = BTreeSet::new();
     for way in [Way::There, Way::Back] {
-        for at in (0..40).step_by(3) {
+        for at in (0..40).step_by(5) {
             let key = format!("{way:?} {at}").into_bytes();
             world.through.read(|tx| tx.get(b"").map(drop)).unwrap();
             world.proxy.fail(way, at, Fault::Stall);

@@ -54,8 +54,11 @@ fn a_program_an_hour_ahead_is_told_the_truth() {
     assert!((3_500..3_700).contains(&(clock - now)), "{clock} {now}");
     let mut records = Records::default();
     let mut answers_lost = 0;
+    // At each message, or at each second one.
+    let distance =
+        if std::env::var("PERMAZEN_FAULTS").is_ok_and(|it| it == "full") { 1 } else { 2 };
     for way in [Way::There, Way::Back] {
-        for at in 0.. {
+        for at in (0..).step_by(distance) {
             assert!(at < 200, "it does not end");
             ahead.tell("look");
             ahead.hear("looked");
@@ -79,7 +82,7 @@ fn a_program_an_hour_ahead_is_told_the_truth() {
     assert!(records.unknown.is_empty(), "{:?}", records.unknown);
     assert!(records.check(&open(&server.url())).is_empty());
     println!("an hour ahead: {}, {answers_lost} of lost answers", records.summary());
-    assert!(answers_lost > 3 && records.failed.len() > 10, "{}", records.summary());
+    assert!(answers_lost > 0 && records.failed.len() > 3, "{}", records.summary());
     let left = r#"SELECT string_agg(convert_from("token", 'UTF8'), ' ') FROM "KV_commit" WHERE octet_length("token") = 3"#;
     assert_eq!(server.sql(left), "new");
 }

@@ -273,8 +273,13 @@ mod tests {
         pairs.iter(txn).unwrap().map(|pair| owned(pair.unwrap())).collect()
     }
 
+    /// How often: `PROPTEST_CASES`.
+    fn cases() -> u32 {
+        std::env::var("PROPTEST_CASES").map_or(25, |cases| cases.parse().unwrap())
+    }
+
     proptest! {
-        #![proptest_config(ProptestConfig { cases: 60, ..ProptestConfig::default() })]
+        #![proptest_config(ProptestConfig { cases: cases(), ..ProptestConfig::default() })]
 
         /// Also with the cursor of heed's own iterators beside it, and after a rollback.
         #[test]

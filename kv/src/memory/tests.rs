@@ -129,7 +129,8 @@ fn run(seed: u64, steps: usize, key: fn(&mut StdRng) -> Vec<u8>) {
 
 #[test]
 fn tree_equals_a_sorted_map_with_snapshots() {
-    for seed in 0..8 {
+    let count = std::env::var("PERMAZEN_HISTORIES").map_or(3, |count| count.parse().unwrap());
+    for seed in 0..count {
         run(seed, 1500, key);
         run(seed, 3000, long_key);
         run(seed, 500, wide_key);
@@ -256,6 +257,7 @@ fn a_tree_knows_what_its_transaction_has_written() {
 /// Each commit copies the leaf, and gives a value another place in its block.
 #[test]
 fn a_value_of_changing_length_can_be_rewritten_without_end() {
+    let changes = std::env::var("PERMAZEN_CHANGES").map_or(1_500, |count| count.parse().unwrap());
     for (others, lengths) in [(0, [40, 41]), (0, [0, 128]), (60, [120, 60]), (63, [1, 2])] {
         let store = MemoryStore::new();
         let write = |key: &[u8], value: &[u8]| {
@@ -264,7 +266,7 @@ fn a_value_of_changing_length_can_be_rewritten_without_end() {
             tx.commit().unwrap();
         };
         (0..others).for_each(|other: u8| write(&[other], &[other; 100]));
-        for step in 0..4000 {
+        for step in 0..changes {
             let value = vec![step as u8; lengths[step % 2]];
             write(b"key", &value);
             let seen = store.snapshot();

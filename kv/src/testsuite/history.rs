@@ -47,7 +47,7 @@ fn run(store: &dyn KvDatabase, seed: u64) -> Vec<Done> {
             let (history, next) = (&history, &next);
             scope.spawn(move || {
                 let mut rng = StdRng::seed_from_u64(seed * 100 + thread);
-                for _ in 0..60 {
+                for _ in 0..40 {
                     let begun = Instant::now();
                     let read_only = rng.random_ratio(1, 4);
                     let options =

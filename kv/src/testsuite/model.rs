@@ -283,7 +283,7 @@ pub fn equals_a_sorted_map(fixture: &mut Fixture) {
     let store = fixture.store();
     let given = std::env::var_os("PROPTEST_CASES").is_some();
     let config = Config { failure_persistence: None, ..Config::default() };
-    let config = if given { config } else { Config { cases: 60, ..config } };
+    let config = if given { config } else { Config { cases: 25, ..config } };
     let steps = prop::collection::vec(step(), 1..120);
     TestRunner::new(config)
         .run(&steps, |steps| {

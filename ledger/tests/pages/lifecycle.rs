@@ -14,7 +14,8 @@ use permazen_ledger::{
 };
 
 use crate::support::clock::TestClock;
-use crate::support::page::{assert_all_clean, put};
+use crate::support::faults;
+use crate::support::page::{assert_all_clean, copy, put};
 
 const MINUTE: Duration = Duration::from_secs(60);
 
@@ -154,12 +155,10 @@ fn a_process_taken_for_dead_has_the_page_open_again_or_gets_an_error() {
     assert_eq!((rows(&host, 0x10), rows(&host, 0x08), rows(&host, 0x07)), (0, 0, 0));
 }
 
-/// A host with a full page and one that is open, and the process with both.
-fn to_delete(clock: &Arc<TestClock>) -> (FaultStore<MemoryStore>, Repository, Page) {
-    let host = FaultStore::new(MemoryStore::new());
-    let time: Arc<dyn Clock> = Arc::clone(clock) as _;
-    let builder = Repository::builder(host.clone()).manual_maintenance().clock(time);
-    let repository = builder.open_or_create().unwrap();
+/// A host with a full page and another one.
+fn full(clock: &Arc<TestClock>) -> MemoryStore {
+    let host = MemoryStore::new();
+    let repository = process(&host, clock);
     let page = repository.create_page("films", ROOT).unwrap();
     let db = page.database(MAIN).unwrap();
     let mut tx = db.begin(&TxOptions::writing()).unwrap();
@@ -168,8 +167,21 @@ fn to_delete(clock: &Arc<TestClock>) -> (FaultStore<MemoryStore>, Repository, Pa
     }
     tx.commit().unwrap();
     drop((db, page));
-    let kept = repository.create_page("books", ROOT).unwrap();
-    put_key(&kept, b"Emma");
+    put_key(&repository.create_page("books", ROOT).unwrap(), b"Emma");
+    drop(repository);
+    host
+}
+
+/// A copy of such a host, and a process in which the page that is not full is open.
+fn to_delete(
+    full: &MemoryStore,
+    clock: &Arc<TestClock>,
+) -> (FaultStore<MemoryStore>, Repository, Page) {
+    let host = FaultStore::new(copy(full));
+    let time: Arc<dyn Clock> = Arc::clone(clock) as _;
+    let builder = Repository::builder(host.clone()).manual_maintenance().clock(time);
+    let repository = builder.open().unwrap();
+    let kept = repository.page("books", ROOT).unwrap();
     repository.maintain().unwrap();
     (host, repository, kept)
 }
@@ -177,17 +189,19 @@ fn to_delete(clock: &Arc<TestClock>) -> (FaultStore<MemoryStore>, Repository, Pa
 #[test]
 fn a_deletion_that_was_interrupted_is_continued_by_anybody() {
     let clock = TestClock::new();
-    let (host, repository, kept) = to_delete(&clock);
+    let full = full(&clock);
+    let (host, repository, kept) = to_delete(&full, &clock);
     host.faults().stop();
     repository.delete_page("films", ROOT).unwrap();
     let operations = host.faults().operations();
     drop((repository, kept));
     // How often a part of the page was left.
     let mut parts = 0;
-    for round in 0..40 {
-        // All first operations, then some of the many that remove rows.
-        let nth = if round < 25 { round + 1 } else { operations * (round - 24) / 16 };
-        let (host, repository, kept) = to_delete(&clock);
+    // Of the first operations each second one, or all; then some of the many that remove rows.
+    let first = faults::failing(0, faults::distance(2)).take_while(|nth| *nth <= 25);
+    let later = (1..16).map(|part| operations * part / 16);
+    for (round, nth) in first.chain(later).enumerate() {
+        let (host, repository, kept) = to_delete(&full, &clock);
         host.faults().fail_from(nth, || KvError::IllegalState("killed".to_owned()));
         let deleted = repository.delete_page("films", ROOT);
         kill(repository);
@@ -495,7 +509,7 @@ fn a_page_gets_another_name_and_keeps_all_it_has() {
 #[test]
 fn a_name_that_is_being_deleted_is_taken_after_that() {
     let clock = TestClock::new();
-    let (host, repository, kept) = to_delete(&clock);
+    let (host, repository, kept) = to_delete(&full(&clock), &clock);
     drop(kept);
     // The first operation at which the page is gone and its rows are not.
     let is_part = (4..).any(|nth| {

@@ -133,7 +133,7 @@ fn run(shape: &Shape, steps: usize, rng: &mut StdRng) {
 
 #[test]
 fn a_page_equals_a_sorted_map_after_each_change() {
-    let changes = std::env::var("PERMAZEN_CHANGES").map_or(100_000, |count| count.parse().unwrap());
+    let changes = std::env::var("PERMAZEN_CHANGES").map_or(40_000, |count| count.parse().unwrap());
     let mut rng = StdRng::seed_from_u64(1);
     SHAPES.iter().for_each(|shape| run(shape, usize::div_ceil(changes, SHAPES.len()), &mut rng));
 }

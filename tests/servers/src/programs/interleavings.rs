@@ -13,6 +13,7 @@ use rand::{RngExt, SeedableRng};
 
 use super::Open;
 use super::process::{Process, say};
+use super::rounds;
 
 /// A step of a transaction. Its reads are added up.
 #[derive(Debug, Clone, Copy)]
@@ -99,8 +100,10 @@ const CASES: &[Case] = &[
     },
 ];
 
-/// How many orders of each case are tried, if it has more.
-const ORDERS: usize = 100;
+/// How many orders of each case are tried, if it has more: 100 if `PERMAZEN_FAULTS` is `full`.
+fn most_orders() -> usize {
+    rounds(100, 40).max(40)
+}
 
 /// The work of the process: the transactions of one of the programs, step by step as it gets the
 /// orders.
@@ -249,7 +252,7 @@ pub fn are_as_good_as_one_after_another<S: KvDatabase>(open: Open<S>, new: impl 
         all.shuffle(&mut rng);
         let (mut committed, mut retried) = (0, 0);
         let known = (!case.known.is_empty()).then(|| case.known.to_vec());
-        for order in known.iter().chain(all.iter().take(ORDERS)) {
+        for order in known.iter().chain(all.iter().take(most_orders())) {
             reset(&store, case.before);
             let mut sums: Vec<Option<Vec<i64>>> = vec![Some(Vec::new()); processes.len()];
             for &program in order {

@@ -17,16 +17,16 @@ const THREADS: &str = "2";
 /// Records are compared with the database after this many rounds, and at the end.
 const ROUNDS_TO_CHECK: usize = 20;
 
-/// How many faults: a fiftieth of `full`, but at least 4 for each kind to come, unless
+/// How many faults: a fiftieth of `full`, but at least `least` for each kind to come, unless
 /// `PERMAZEN_FAULTS` is a number, or `full`.
 ///
 /// # Panics
 /// If it is neither.
-pub fn rounds(full: usize) -> usize {
+pub fn rounds(full: usize, least: usize) -> usize {
     match std::env::var("PERMAZEN_FAULTS") {
         Ok(all) if all == "full" => full,
         Ok(number) => number.parse().unwrap(),
-        Err(_) => full.div_ceil(50).max(4),
+        Err(_) => full.div_ceil(50).max(least),
     }
 }
 
@@ -122,7 +122,7 @@ impl<S: KvDatabase + Clone + 'static> World<S> {
 pub fn kill_programs<S: KvDatabase + Clone + 'static>(look: Open<S>, url: &str) {
     let programs = 4;
     let mut world = World::new(look, url, programs);
-    let count = rounds(200);
+    let count = rounds(200, 4);
     let begun = Instant::now();
     for round in 1..=count {
         let at = world.rng.random_range(0..programs);
