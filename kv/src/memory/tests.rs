@@ -157,20 +157,21 @@ fn keys_in_order_leave_full_leaves_and_can_all_go_again() {
 /// In trees of three levels, whole subtrees are removed: at the start, at the end, in the middle.
 #[test]
 fn large_ranges_leave_a_tree_that_finds_everything() {
-    let full: Model = (0..30_000u32).map(|i| (i.to_be_bytes().to_vec(), vec![1])).collect();
+    const KEYS: u32 = 12_000;
+    let full: Model = (0..KEYS).map(|i| (i.to_be_bytes().to_vec(), vec![1])).collect();
     let mut tree = Tree::default();
     full.iter().for_each(|(key, value)| tree.insert(key, value).unwrap());
     let bound = |at: u32| at.to_be_bytes().to_vec();
     let mut rng = StdRng::seed_from_u64(7);
     let mut ranges: Vec<(Vec<u8>, Option<Vec<u8>>)> = Vec::new();
-    for left in [1, 2, 11, 12, 13, 47, 48, 49, 50, 500, 3000, 15_000] {
-        ranges.push((Vec::new(), Some(bound(30_000 - left))));
-        ranges.push((bound(0), Some(bound(30_000 - left))));
+    for left in [1, 2, 11, 12, 13, 47, 48, 49, 50, 500, 3000, 6000] {
+        ranges.push((Vec::new(), Some(bound(KEYS - left))));
+        ranges.push((bound(0), Some(bound(KEYS - left))));
         ranges.push((bound(left), None));
-        ranges.push((bound(left), Some(bound(30_000 - left / 2))));
+        ranges.push((bound(left), Some(bound(KEYS - left / 2))));
     }
     for _ in 0..20 {
-        let (a, b) = (rng.random_range(0..30_000), rng.random_range(0..30_000u32));
+        let (a, b) = (rng.random_range(0..KEYS), rng.random_range(0..KEYS));
         ranges.push((bound(a.min(b)), Some(bound(a.max(b)))));
     }
     for (min, max) in ranges {
@@ -180,8 +181,8 @@ fn large_ranges_leave_a_tree_that_finds_everything() {
             let (min, max) = if round == 0 {
                 (min.clone(), max.clone())
             } else {
-                let at = rng.random_range(0..30_000u32);
-                (bound(at), Some(bound(at.saturating_add(rng.random_range(0..9000)))))
+                let at = rng.random_range(0..KEYS);
+                (bound(at), Some(bound(at.saturating_add(rng.random_range(0..KEYS / 3)))))
             };
             tree.remove_range(&min, max.as_deref());
             model.retain(|key, _| *key < min || max.as_ref().is_some_and(|max| key >= max));
@@ -190,7 +191,7 @@ fn large_ranges_leave_a_tree_that_finds_everything() {
             assert!(keys.eq(model.keys()), "[{min:?}, {max:?})");
             assert!(model.keys().all(|key| tree.get(key).is_some()), "[{min:?}, {max:?})");
             for _ in 0..20 {
-                let key = bound(rng.random_range(0..30_000));
+                let key = bound(rng.random_range(0..KEYS));
                 tree.insert(&key, b"new").unwrap();
                 model.insert(key, b"new".to_vec());
             }

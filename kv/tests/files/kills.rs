@@ -3,7 +3,7 @@
 //! a whole or not at all.
 //!
 //! `PERMAZEN_KILLS` sets how often this happens with LMDB; with SQLite it happens a quarter as
-//! often. 1,000 times unless set.
+//! often. 160 times unless set.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead as _, Write as _};
@@ -87,7 +87,7 @@ const WORKERS: u32 = 4;
 
 fn kills(store: &str, share: u32) {
     let kills: u32 =
-        std::env::var("PERMAZEN_KILLS").ok().and_then(|n| n.parse().ok()).unwrap_or(400);
+        std::env::var("PERMAZEN_KILLS").ok().and_then(|n| n.parse().ok()).unwrap_or(160);
     let commits: u64 = std::thread::scope(|scope| {
         let each = (kills / share).div_ceil(WORKERS);
         let seeds = (0..WORKERS).map(|worker| u64::from(std::process::id() * WORKERS + worker));

@@ -460,7 +460,7 @@ fn kill_often(kind: &str, path: &Path, kills: u32) {
 
 #[test]
 fn a_kill_loses_only_commits_that_were_not_acknowledged() {
-    let kills = std::env::var("PERMAZEN_KILLS").ok().and_then(|n| n.parse().ok()).unwrap_or(100);
+    let kills = std::env::var("PERMAZEN_KILLS").ok().and_then(|n| n.parse().ok()).unwrap_or(40);
     for kind in STORES {
         let directory = tempfile::tempdir().unwrap();
         kill_often(kind, &directory.path().join("store"), kills);

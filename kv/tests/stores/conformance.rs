@@ -78,12 +78,12 @@ fn changes(unless_set: usize) -> usize {
 
 #[test]
 fn the_store_in_memory_stands_many_small_transactions() {
-    one_change_each(&MemoryStore::new(), changes(100_000), 2);
+    one_change_each(&MemoryStore::new(), changes(50_000), 2);
 }
 
 #[test]
 fn optimistic_transactions_stand_that_they_are_many_and_small() {
-    one_change_each(&OptimisticDatabase::new(MemoryStore::new()), changes(100_000), 3);
+    one_change_each(&OptimisticDatabase::new(MemoryStore::new()), changes(50_000), 3);
 }
 
 #[cfg(feature = "lmdb")]

@@ -188,7 +188,7 @@ fn shred(tx: &permazen::Tx, [number, ..]: [i64; 4]) -> permazen::Result<()> {
 
 /// How long the processes work; `PERMAZEN_TOGETHER_SECONDS` makes it longer.
 fn seconds() -> String {
-    std::env::var("PERMAZEN_TOGETHER_SECONDS").unwrap_or_else(|_| "3".to_owned())
+    std::env::var("PERMAZEN_TOGETHER_SECONDS").unwrap_or_else(|_| "2".to_owned())
 }
 
 /// Checks what is true at any time.
