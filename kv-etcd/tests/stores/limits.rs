@@ -1,10 +1,18 @@
 //! The limits of servers as they come, and of the comparisons of a commit.
 
+use std::sync::OnceLock;
+
 use permazen_kv::{
     Direction, KeySpan, KvDatabase, KvDatabaseExt, KvError, KvRead, KvWrite, TxOptions,
 };
 use permazen_kv_etcd::{EtcdStore, TooLarge};
 use permazen_test_servers::Etcd;
+
+/// A cluster with the limits that servers have unless others are set.
+fn as_they_come() -> Option<&'static Etcd> {
+    static SHARED: OnceLock<Option<Etcd>> = OnceLock::new();
+    SHARED.get_or_init(|| Etcd::start(1, &[])).as_ref()
+}
 
 fn too_large(error: &KvError) -> &TooLarge {
     match error {
@@ -26,7 +34,7 @@ fn puts(store: &EtcdStore, count: usize, len: usize) -> Result<(), KvError> {
 
 #[test]
 fn what_is_too_large_is_refused_and_never_split() {
-    let Some(cluster) = Etcd::start(1, &[]) else { return };
+    let Some(cluster) = as_they_come() else { return };
     let store = EtcdStore::open(&cluster.new_prefix()).unwrap();
     let count = || {
         let tx = store.begin(&TxOptions::reading()).unwrap();
@@ -56,7 +64,7 @@ fn what_is_too_large_is_refused_and_never_split() {
 
 #[test]
 fn as_many_keys_can_be_new_as_can_be_put() {
-    let Some(cluster) = Etcd::start(1, &[]) else { return };
+    let Some(cluster) = as_they_come() else { return };
     let store = EtcdStore::open(&cluster.new_prefix()).unwrap();
     let put_new = || {
         let mut tx = store.begin(&TxOptions::writing())?;
@@ -81,7 +89,7 @@ fn every_second(tx: &dyn KvRead) {
 
 #[test]
 fn many_ranges_are_read_and_compared_as_fewer() {
-    let Some(cluster) = Etcd::start(1, &[]) else { return };
+    let Some(cluster) = as_they_come() else { return };
     let store = EtcdStore::open(&cluster.new_prefix()).unwrap();
     for (other, is_noticed) in [(300, true), (301, true), (901, false)] {
         let mut tx = store.begin(&TxOptions::writing()).unwrap();
@@ -112,7 +120,7 @@ fn where_servers_allow_it_ranges_are_compared_one_by_one() {
 
 #[test]
 fn no_commit_makes_the_cluster_compare_for_long() {
-    let Some(cluster) = Etcd::start(1, &[]) else { return };
+    let Some(cluster) = as_they_come() else { return };
     let store = EtcdStore::builder().most_checked(100).open(&cluster.new_prefix()).unwrap();
     for some in 0..3 {
         let fill = |number: usize| key(200 * some + 2 * number + 1);
