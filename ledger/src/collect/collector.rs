@@ -449,6 +449,13 @@ impl Collector {
         }
     }
 
+    /// A transaction of this round, and its counts. `None` if the round was ended meanwhile: then no
+    /// transaction is open, so that this thread can begin another one.
+    fn write_own(&self) -> Result<Option<(Box<dyn KvTransaction + Send>, Counts)>> {
+        let tx = self.write()?;
+        Ok(self.own(&tx)?.map(|counts| (tx, counts)))
+    }
+
     /// Begins another round after this one was ended elsewhere, even if little garbage is counted:
     /// the count was set to 0 when the round began.
     fn begin_anew(&mut self) -> Result<CollectorState> {
@@ -476,8 +483,7 @@ impl Collector {
 
     /// Returns `false` if the round was ended meanwhile, by another process or by a fetch.
     fn write_progress(&mut self, reached: Option<Digest>) -> Result<bool> {
-        let mut tx = self.write()?;
-        let Some(mut counts) = self.own(&tx)? else { return Ok(false) };
+        let Some((mut tx, mut counts)) = self.write_own()? else { return Ok(false) };
         counts.round.reached = reached;
         self.page.rows.put_counts(&mut tx, &counts)?;
         tx.commit()?;
@@ -491,8 +497,9 @@ impl Collector {
         bytes: &[u8],
         part: &mut u32,
     ) -> Result<Option<CollectorState>> {
-        let mut tx = self.write()?;
-        let Some(mut counts) = self.own(&tx)? else { return self.begin_anew().map(Some) };
+        let Some((mut tx, mut counts)) = self.write_own()? else {
+            return self.begin_anew().map(Some);
+        };
         let next = self.page.rows.put_marks(&mut tx, self.round, bytes, (*part, MARKS))?;
         if next.is_none() {
             (counts.round.phase, counts.round.reached) = (Phase::Sweeping, None);
@@ -516,9 +523,10 @@ impl Collector {
             return Ok(None);
         }
         let page = Arc::clone(&self.page);
-        let mut tx = self.write()?;
+        let Some((mut tx, mut counts)) = self.write_own()? else {
+            return self.begin_anew().map(Some);
+        };
         let begin = Instant::now();
-        let Some(mut counts) = self.own(&tx)? else { return self.begin_anew().map(Some) };
         let removed = sweep.remove(&page, &mut tx, &mut garbage, &mut counts)?;
         counts.round.reached = garbage.reached;
         if garbage.is_last {
@@ -536,8 +544,9 @@ impl Collector {
     }
 
     fn clear(&mut self) -> Result<Option<CollectorState>> {
-        let mut tx = self.write()?;
-        let Some(mut counts) = self.own(&tx)? else { return self.begin_anew().map(Some) };
+        let Some((mut tx, mut counts)) = self.write_own()? else {
+            return self.begin_anew().map(Some);
+        };
         let is_all = self.page.rows.remove_marks(&mut tx, MARKS)?;
         if is_all {
             counts.round.phase = Phase::Idle;
@@ -563,8 +572,7 @@ impl Collector {
     /// Ends a round that cannot read the rows that it needs. The pieces removed so far were
     /// garbage.
     fn give_up(&mut self) -> Result<()> {
-        let mut tx = self.write()?;
-        let Some(mut counts) = self.own(&tx)? else { return Ok(()) };
+        let Some((mut tx, mut counts)) = self.write_own()? else { return Ok(()) };
         counts.end_round();
         self.page.rows.put_counts(&mut tx, &counts)?;
         Ok(tx.commit()?)

@@ -1,5 +1,6 @@
 //! Collections, pins and rounds under clocks that are set back, and a round that takes long.
 
+use std::collections::BTreeSet;
 use std::io::Write;
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,6 +16,7 @@ const ROOT: PageId = PageId::ROOT;
 const MINUTE: Duration = Duration::from_secs(60);
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 
+const IDLE: u8 = 0;
 const MARKING: u8 = 1;
 
 fn process(host: &MemoryStore, clock: &Arc<TestClock>) -> Repository {
@@ -99,6 +101,35 @@ fn a_round_of_a_process_that_has_ended_is_taken_over_although_the_clock_was_set_
     of_two.collect().unwrap();
     assert_all_clean(&two);
     drop(page);
+}
+
+/// Whatever the process was about to do next in its round.
+#[test]
+fn a_round_that_another_process_has_taken_over_and_ended_begins_anew() {
+    let mut phases = BTreeSet::new();
+    for slices in 1.. {
+        let (host, clock) = (MemoryStore::new(), TestClock::new());
+        let (one, two) = (process(&host, &clock), process(&host, &clock));
+        let page = one.create_page("films", ROOT).unwrap();
+        for year in [b"1978", b"1979"] {
+            put(&page, MAIN, b"Alien", year);
+        }
+        page.set_retention(Retention::Heads).unwrap();
+        if !(0..slices).all(|_| page.collect_slice().unwrap()) {
+            break;
+        }
+        let phase = phase(&host);
+        let of_two = two.page("films", ROOT).unwrap();
+        if phase != IDLE {
+            assert_busy(&of_two);
+            phases.insert(phase);
+        }
+        clock.advance(10 * MINUTE);
+        of_two.collect().unwrap();
+        while page.collect_slice().unwrap() {}
+        assert_all_clean(&one);
+    }
+    assert_eq!(phases.len(), 3, "{phases:?}");
 }
 
 #[test]
