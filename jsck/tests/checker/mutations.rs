@@ -26,7 +26,7 @@ fn the_music_database() {
 
 #[test]
 fn the_database_of_several_schemas() {
-    mutate("databases/evolution/kv.xml.gz", 2);
+    mutate("databases/evolution/kv.xml.gz", 6);
 }
 
 /// A small generator of pseudo-random numbers.

@@ -89,7 +89,7 @@ fn hostile_database() -> (TempDir, PathBuf, String) {
     let config = TransactionConfig::new(model).expect("a schema");
     let db = Database::new(Arc::new(store.clone()));
     let tx = db.begin(&config).expect("begin");
-    for number in 0..60 {
+    for number in 0..30 {
         let id = tx.create(&type_name).expect("create");
         let value = values.get(number % values.len()).expect("one of them");
         let text = Value::from(format!("{number}{value}").as_str());

@@ -1,7 +1,7 @@
 //! A process that changes objects is killed at random instants. What it acknowledged must exist.
 //! The commit that it was making must exist completely or not at all. The database must be healthy.
 //!
-//! `PERMAZEN_KILLS` sets how often this is tried with each store (default 50).
+//! `PERMAZEN_KILLS` sets how often this is tried with each store (default 25).
 
 use std::path::Path;
 use std::time::Duration;
@@ -57,7 +57,7 @@ impl Known {
 
 fn kills(store: Store) {
     let seed = seed(&format!("kills, {store:?}"));
-    let rounds = setting("PERMAZEN_KILLS").unwrap_or(50);
+    let rounds = setting("PERMAZEN_KILLS").unwrap_or(25);
     let mut random = Random::new(seed, 0);
     let (mut commits, mut objects, mut unborn) = (0, 0, 0);
     let (mut directory, mut known) = (tempfile::tempdir().unwrap(), Known::new(seed, 0, false));
@@ -114,7 +114,7 @@ fn two_writers(store: Store) {
     let path = directory.path().join("store");
     let mut random = Random::new(seed, 0);
     let mut known = [Known::new(seed, 1, false), Known::new(seed, 2, false)];
-    let rounds = setting("PERMAZEN_KILLS").map_or(8, |kills| kills.div_ceil(20));
+    let rounds = setting("PERMAZEN_KILLS").map_or(4, |kills| kills.div_ceil(20));
     for round in 0..rounds {
         let when = format!("{store:?}, PERMAZEN_SEED={seed}, round {round}");
         let mut writers = known.each_ref().map(|known| known.role("commit", store, &path).start());
@@ -154,7 +154,7 @@ fn growth(store: Store) {
     let seed = seed(&format!("growth, {store:?}"));
     let mut random = Random::new(seed, 0);
     let mut grown = 0;
-    for round in 0..setting("PERMAZEN_KILLS").map_or(6, |kills| kills.div_ceil(20)) {
+    for round in 0..setting("PERMAZEN_KILLS").map_or(3, |kills| kills.div_ceil(20)) {
         let when = format!("growth, {store:?}, PERMAZEN_SEED={seed}, round {round}");
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("store");
