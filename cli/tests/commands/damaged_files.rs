@@ -23,14 +23,14 @@ impl Random {
 /// How many files are damaged.
 fn files() -> u64 {
     let files = std::env::var("PERMAZEN_DAMAGED_FILES").ok();
-    files.map_or(150, |files| files.parse().expect("a number"))
+    files.map_or(64, |files| files.parse().expect("a number"))
 }
 
 /// A database with several levels of pages, values on pages of their own, and free pages.
 fn healthy() -> Fixture {
     let db = Fixture::with(|kv| {
         xml::load(kv, &data("databases/evolution/kv.xml")[..]).expect("pairs");
-        for number in 0..6000u16 {
+        for number in 0..4500u16 {
             let key = [&[0xff, 1][..], &number.to_be_bytes()].concat();
             kv.put(&key, &[number as u8; 40]).expect("put");
         }

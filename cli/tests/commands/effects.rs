@@ -7,7 +7,7 @@ use serde_json::Value;
 use crate::fixture::Fixture;
 
 /// How many pairs of schemas are tried.
-const ROUNDS: u64 = 12;
+const ROUNDS: u64 = 6;
 
 struct Random(u64);
 

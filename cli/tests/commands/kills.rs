@@ -9,7 +9,7 @@ use crate::fixture::Fixture;
 
 fn kills() -> u32 {
     let number = std::env::var("PERMAZEN_CLI_KILLS").ok();
-    number.map_or(12, |number| number.parse().expect("a number"))
+    number.map_or(5, |number| number.parse().expect("a number"))
 }
 
 /// Runs a command again and again, and kills it after longer and longer times, of which the longest
@@ -57,7 +57,7 @@ fn document(db: &Fixture, persons: u32) -> String {
 fn what_is_loaded_is_there_whole_or_not_at_all() {
     let db = Fixture::reference();
     let old = db.pairs();
-    let file = db.file("new.xml", document(&db, 1500));
+    let file = db.file("new.xml", document(&db, 600));
     let dump = db.name("old.xml");
     db.out(&["kv", "dump", &dump]);
     let other = Fixture::reference();
@@ -81,7 +81,7 @@ fn what_is_loaded_is_there_whole_or_not_at_all() {
 #[test]
 fn a_file_is_the_old_or_the_new_one() {
     let db = Fixture::reference();
-    let many = db.file("new.xml", document(&db, 1500));
+    let many = db.file("new.xml", document(&db, 600));
     db.out(&["--write", "load", "-R", &many]);
     let target = db.name("out.xml");
     let new = db.out(&["save", "-"]);
@@ -116,7 +116,7 @@ fn a_migration_that_is_killed_moves_whole_objects_and_goes_on() {
 #[test]
 fn a_copy_is_there_whole_or_not_at_all() {
     let db = Fixture::reference();
-    let many = db.file("new.xml", document(&db, 1500));
+    let many = db.file("new.xml", document(&db, 600));
     db.out(&["--write", "load", "-R", &many]);
     let all = db.pairs();
     for kind in ["lmdb", "sqlite", "xml"] {

@@ -411,7 +411,10 @@ fn a_listing_can_say_what_keys_mean() {
 /// All pairs in which the object occurs as their object.
 #[test]
 fn the_pairs_of_an_object_are_its_own_and_its_index_entries() {
-    for name in ["music", "evolution", "storage-ids", "encodings"] {
+    let all_of_them = std::env::var_os("PERMAZEN_ALL").is_some();
+    let names = ["evolution", "storage-ids", "encodings", "music"];
+    // The last one is large.
+    for name in &names[..if all_of_them { 4 } else { 3 }] {
         let db = Fixture::recorded(name);
         let all = db.out(&["--json", "kv", "scan", "--words"]);
         let all: Vec<serde_json::Value> =

@@ -120,7 +120,7 @@ fn a_dry_run_changes_nothing() {
 fn a_script_with_edits_is_rolled_back_if_its_output_is_not_read() {
     let db = Fixture::new();
     let before = pairs(&db);
-    let many = "show Person;\n".repeat(20_000);
+    let many = "show Person;\n".repeat(8000);
     let mut command = db.command(&["--write", "-f", "script"]);
     std::fs::write(db.file("script"), format!("delete all Pet; {many}")).unwrap();
     command.current_dir(db.file("")).stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -183,7 +183,7 @@ fn a_script_with_edits_whose_output_cannot_be_written_says_what_is_committed() {
     };
     let db = Fixture::new();
     let before = pairs(&db);
-    let many = "show Person;".repeat(20_000);
+    let many = "show Person;".repeat(8000);
     std::fs::write(db.file("script"), format!("delete all Pet; {many}")).unwrap();
     let script = db.file("script").display().to_string();
     let mut command = db.command(&["-f", &script, "--write"]);

@@ -324,15 +324,16 @@ mod tests {
 
     #[test]
     fn names_have_the_words_that_the_derive_finds() {
-        // Every name of up to five of these characters, with the empty one.
+        // Every name of up to so many of these characters, with the empty one.
+        let length = if std::env::var_os("PERMAZEN_ALL").is_some() { 5 } else { 4 };
         let parts = ["a", "b", "B", "C", "_", "1", "$", "ß", "İ", "-"];
         let mut names = vec![String::new()];
-        for _ in 0..5 {
+        for _ in 0..length {
             let last = names.split_off(0);
             let longer = last.iter().flat_map(|name| parts.map(|part| format!("{name}{part}")));
             names = std::iter::once(String::new()).chain(longer).collect();
         }
-        assert_eq!(names.len(), 111_111);
+        assert_eq!(names.len(), if length == 5 { 111_111 } else { 11_111 });
         for name in names {
             assert_eq!(words(&name), of_derive::words(&name), "{name}");
             assert_eq!(camel_case(&name), of_derive::camel_case(&name), "{name}");
