@@ -14,6 +14,7 @@ use permazen::object::{Error, Migrate, Result, Transaction};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 
+use crate::deletion_rule::graphs;
 use crate::support::*;
 
 /// Two types with the same reference fields. In another version, one has an index more.
@@ -169,6 +170,8 @@ fn after(
 }
 
 proptest! {
+    #![proptest_config(ProptestConfig::with_cases(graphs(80)))]
+
     #[test]
     fn deletions_agree(given in given(), fails_later in prop::bool::weighted(0.2)) {
         let told = after(World::new(), &given, fails_later, |tx, id| {
@@ -203,7 +206,7 @@ fn deletions_agree_on_other_stores() {
         store.write(|tx| tx.remove_span(KeySpan::FULL)).unwrap();
         World::on(store)
     };
-    let config = Config { source_file: Some(file!()), ..Config::with_cases(128) };
+    let config = Config { source_file: Some(file!()), ..Config::with_cases(graphs(40)) };
     TestRunner::new(config)
         .run(&(given(), prop::bool::weighted(0.2)), |(given, fails_later)| {
             let delete = |tx: &Transaction, id| tx.delete(id);

@@ -1,5 +1,6 @@
 //! Whatever operation of the store fails while an object is deleted to which many others refer, all
-//! of the deletion is made or nothing.
+//! of the deletion is made or nothing. With `PERMAZEN_FAULTS=full` each operation fails in turn, and
+//! otherwise some, spread evenly.
 
 use std::sync::Arc;
 
@@ -160,6 +161,11 @@ fn stores() -> [(Arc<dyn KvDatabase>, Faults); 2] {
     [(Arc::new(first), of_first), (Arc::new(RemovesAtOnce(second)), of_second)]
 }
 
+/// One in how many operations fails.
+fn one_in(few: usize) -> usize {
+    if std::env::var("PERMAZEN_FAULTS").is_ok_and(|faults| faults == "full") { 1 } else { few }
+}
+
 /// The object that is deleted.
 fn target() -> ObjId {
     object(10, 0)
@@ -233,7 +239,7 @@ fn a_failed_deletion_of_an_object_with_referrers_leaves_everything_as_it_was() {
             all_pairs(&tx)
         };
         let mut steps = 0;
-        for n in 1.. {
+        for n in (1..).step_by(one_in(4)) {
             let tx = begin();
             faults.fail_nth(n, planned);
             let result = tx.delete(target());
@@ -265,7 +271,7 @@ fn a_deletion_in_a_store_that_fails_for_good_is_never_committed_in_part() {
         let begin = || db.begin(&config).unwrap();
         let before = all_pairs(&begin());
         let (mut broken, mut steps) = (0, 0);
-        for n in (1..).step_by(3) {
+        for n in (1..).step_by(one_in(8)) {
             // The transaction of the store is dead after that.
             let tx = begin();
             faults.fail_nth(n, || KvError::Retry("planned".to_owned()));
@@ -297,7 +303,7 @@ fn a_deletion_in_a_store_that_fails_for_good_is_never_committed_in_part() {
             }
             assert!(all_pairs(&begin()) == before, "{n}: a part of it was committed");
         }
-        assert!(steps > 300 && broken > 100, "{broken} of {steps}");
+        assert!(steps > 300 && broken > 30, "{broken} of {steps}");
     }
 }
 

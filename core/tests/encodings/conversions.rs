@@ -15,7 +15,7 @@ use super::samples::{self, colors, find, reference};
 use super::support::{
     any_decimal, any_instant, any_integer, any_ints, any_ipv6, any_local_date, any_local_date_time,
     any_local_time, any_long, any_offset, any_offset_date_time, any_string, any_uuid, any_zone,
-    any_zoned,
+    any_zoned, cases,
 };
 
 type Sample = (Arc<dyn Encoding>, BTreeSet<Vec<u8>>);
@@ -126,6 +126,10 @@ fn an_exact_value_is_what_java_gives_and_comes_back() {
     for (from, values) in &*SAMPLES {
         for (to, _) in &*SAMPLES {
             let (there, back) = (Conversion::new(&**from, &**to), Conversion::new(&**to, &**from));
+            // `what_is_told_in_advance_is_true` sees that no value is exact then.
+            if there.exactness() == Exactness::Never {
+                continue;
+            }
             for value in values {
                 let Ok(converted) = there.exact(value) else { continue };
                 assert_eq!(there.lossy(value).as_ref(), Ok(&converted));
@@ -331,9 +335,20 @@ fn bytes_that_are_not_in_their_proper_form_are_refused() {
     assert!(matches!(Conversion::new(&*float, &*double).exact(&nan), Err(Inexact::Damaged { .. })));
 }
 
-/// All values of `short` and `char`, to the encodings that hold many of them.
+/// All values of `short` and `char` if `PERMAZEN_ALL` is set, and otherwise those where something
+/// changes, and some between them.
+fn bits() -> Vec<u16> {
+    let all = std::env::var_os("PERMAZEN_ALL").is_some();
+    let ends = [0..=0x1ff, 0x7f00..=0x80ff, 0xd7f0..=0xe00f, 0xff00..=0xffff];
+    let is_taken =
+        |bits: &u16| all || bits.is_multiple_of(31) || ends.iter().any(|at| at.contains(bits));
+    (0..=u16::MAX).filter(is_taken).collect()
+}
+
+/// Values of `short` and `char`, to the encodings that hold many of them.
 #[test]
 fn every_short_and_char() {
+    let bits = bits();
     let targets = ["boolean", "Byte", "short", "char", "int", "long", "float", "Double", "String"];
     for (from, value) in [
         ("short", (|bits| Value::Short(bits as i16)) as fn(u16) -> Value),
@@ -343,13 +358,13 @@ fn every_short_and_char() {
         for to in targets.map(find) {
             let conversion = Conversion::new(&*from, &*to);
             let mut exact = 0;
-            for bits in 0..=u16::MAX {
+            for &bits in &bits {
                 let bytes = from.encode_all(&value(bits)).expect("of this type");
-                exact += u32::from(conversion.exact(&bytes).is_ok());
+                exact += usize::from(conversion.exact(&bytes).is_ok());
             }
             let found = match exact {
-                0x10000 => Exactness::Always,
                 0 => Exactness::Never,
+                exact if exact == bits.len() => Exactness::Always,
                 _ => Exactness::Sometimes,
             };
             assert_eq!(conversion.exactness(), found, "{} to {}", from.name(), to.name());
@@ -399,7 +414,7 @@ fn any_value() -> impl Strategy<Value = (&'static str, Value)> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(1000))]
+    #![proptest_config(ProptestConfig::with_cases(cases(300)))]
 
     #[test]
     fn what_is_told_in_advance_is_true_of_random_values((name, value) in any_value()) {
@@ -422,7 +437,7 @@ proptest! {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(100))]
+    #![proptest_config(ProptestConfig::with_cases(cases(40)))]
 
     /// Whatever the bytes are, they are refused or converted.
     #[test]

@@ -24,7 +24,7 @@ use super::catalogue;
 use super::support::{
     any_decimal, any_instant, any_integer, any_ints, any_ipv6, any_local_date, any_local_date_time,
     any_local_time, any_long, any_offset, any_offset_date_time, any_string, any_uuid, any_zone,
-    any_zoned, check_order, check_text, check_value, encoded,
+    any_zoned, cases, check_order, check_text, check_value, encoded,
 };
 
 macro_rules! properties {
@@ -207,7 +207,7 @@ fn the_catalogue_is_complete() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(2000))]
+    #![proptest_config(ProptestConfig::with_cases(cases(700)))]
 
     /// Any bytes are refused, or read as a value that is then written and read back as the same
     /// value.

@@ -11,6 +11,12 @@ use permazen::encoding::{Encodable, FieldType, JavaString, Reader, Uuid, Value};
 use proptest::collection::vec;
 use proptest::prelude::*;
 
+/// How many random values are tried. `PERMAZEN_TEXTS` sets this.
+pub(crate) fn cases(default: u32) -> u32 {
+    let wanted = std::env::var("PERMAZEN_TEXTS").ok();
+    wanted.map_or(default, |text| text.parse().expect("PERMAZEN_TEXTS is a number"))
+}
+
 pub(crate) fn encoded<T: FieldType>(value: &T) -> Vec<u8> {
     let mut out = Vec::new();
     value.encode_to(&mut out).expect("storable");

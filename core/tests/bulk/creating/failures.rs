@@ -240,7 +240,8 @@ fn whatever_fails_leaves_no_part_of_a_load() {
     load(&db).unwrap();
     let complete = pairs(&*complete).len();
     let (mut restored, mut refused) = (0, 0);
-    for n in 1.. {
+    let is_full = std::env::var("PERMAZEN_FAULTS").is_ok_and(|faults| faults == "full");
+    for n in (1..).step_by(if is_full { 1 } else { 3 }) {
         let store = FaultStore::new(MemoryStore::new());
         let faults = store.faults();
         let store: Arc<dyn KvDatabase> = Arc::new(store);
@@ -272,5 +273,5 @@ fn whatever_fails_leaves_no_part_of_a_load() {
             assert_refused(&store);
         }
     }
-    assert!(restored > 100 && refused > 100, "{restored} {refused}");
+    assert!(restored > 25 && refused > 25, "{restored} {refused}");
 }

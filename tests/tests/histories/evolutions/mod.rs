@@ -6,7 +6,7 @@
 //!
 //! | variable | what it says | without it |
 //! |---|---|---|
-//! | `PERMAZEN_HISTORIES` | how many histories | 200 |
+//! | `PERMAZEN_HISTORIES` | how many histories | 80 |
 //! | `PERMAZEN_STEPS` | operations in each | 60 |
 //! | `PERMAZEN_SEED` | the seed of the first one; the others follow | 1 |
 
@@ -89,7 +89,7 @@ fn nothing_is_lost_in_random_evolutions() {
     let first = variable("PERMAZEN_SEED", 1);
     let steps = variable("PERMAZEN_STEPS", 60);
     let dir = tempfile::tempdir().unwrap();
-    let histories = variable("PERMAZEN_HISTORIES", 200);
+    let histories = variable("PERMAZEN_HISTORIES", 80);
     let mut old_commits = 0;
     for seed in first..first + histories {
         old_commits += history(seed, steps, dir.path()).1;

@@ -11,7 +11,7 @@
 //!
 //! | variable | what it says | without it |
 //! |---|---|---|
-//! | `PERMAZEN_HISTORIES` | how many histories | 80 |
+//! | `PERMAZEN_HISTORIES` | how many histories | 40 |
 //! | `PERMAZEN_SEED` | the seed of the first one; the others follow | 1 |
 
 mod concurrent;
@@ -289,7 +289,7 @@ impl History {
 #[test]
 fn no_rule_is_broken_and_nothing_is_half_done() {
     let first = variable("PERMAZEN_SEED", 1);
-    let histories = variable("PERMAZEN_HISTORIES", 80);
+    let histories = variable("PERMAZEN_HISTORIES", 40);
     let dir = tempfile::tempdir().unwrap();
     let mut counts = Counts::new();
     for seed in first..first + histories {
@@ -298,7 +298,7 @@ fn no_rule_is_broken_and_nothing_is_half_done() {
         }
     }
     println!("{histories} histories: {counts:#?}");
-    if histories >= 80 {
+    if histories >= 40 {
         for what in [
             "committed",
             "commit refused",

@@ -62,7 +62,7 @@ fn open(java: &mut Driver, tracker: &Tracker, removal: &str) {
 fn its_checker_finds_nothing_after_an_upgrade() {
     let Some(mut java) = java() else { return };
     for versions in [&["v2", "v3"][..], &["v3"]] {
-        let tracker = Tracker::filled(100);
+        let tracker = Tracker::filled(40);
         tracker.work(1);
         versions.iter().for_each(|version| tracker.upgrade(version));
         load(&mut java, &tracker);

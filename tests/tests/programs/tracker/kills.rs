@@ -10,7 +10,7 @@ use crate::tracker::random::{Random, seed, setting};
 use crate::tracker::versions::{check_new, check_old};
 
 /// How many issues there are. There are about four times as many objects.
-const ISSUES: u32 = 600;
+const ISSUES: u32 = 200;
 
 /// What an undisturbed database shows after a number of days of work.
 struct Expected {
@@ -120,7 +120,7 @@ impl Journey<'_> {
 #[test]
 fn a_killed_upgrade_ends_like_an_undisturbed_one() {
     let seed = seed("killed upgrades");
-    let wanted = setting("PERMAZEN_KILLS").unwrap_or(6);
+    let wanted = setting("PERMAZEN_KILLS").unwrap_or(4);
     let filled = Tracker::filled(ISSUES);
     let expected = Expected::of(&filled, 2);
     let (mut journeys, mut kills, mut halfway) = (0, 0, 0);

@@ -6,7 +6,7 @@
 //! PERMAZEN_KILLS=1000 cargo test -p permazen-tests --test programs tracker::kills -- --nocapture
 //! ```
 //!
-//! `PERMAZEN_KILLS` sets how often the upgrade is killed (default 6). A run prints its seed, and
+//! `PERMAZEN_KILLS` sets how often the upgrade is killed (default 4). A run prints its seed, and
 //! `PERMAZEN_SEED` repeats the same pauses.
 
 #[path = "../../java/driver.rs"]

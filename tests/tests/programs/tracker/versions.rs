@@ -66,7 +66,7 @@ pub(crate) fn check_new(found: &Lines, expected: &Lines, when: &str) {
 
 #[test]
 fn a_database_can_skip_a_version() {
-    let one = Tracker::filled(300);
+    let one = Tracker::filled(100);
     let [two, three] = [one.copy(), one.copy()];
     two.upgrade("v2");
     two.check();
@@ -82,7 +82,7 @@ fn a_database_can_skip_a_version() {
 
 #[test]
 fn looking_moves_nothing() {
-    let tracker = Tracker::filled(300);
+    let tracker = Tracker::filled(100);
     let expected = tracker.print("v1");
     let reference = tracker.copy();
     reference.upgrade("v3");
@@ -99,7 +99,7 @@ fn looking_moves_nothing() {
 
 #[test]
 fn version_1_works_on_objects_of_every_version() {
-    let expected = Tracker::filled(300);
+    let expected = Tracker::filled(100);
     let [two, three] = [expected.copy(), expected.copy()];
     two.upgrade("v2");
     three.upgrade("v3");
