@@ -10,6 +10,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::sync::{LazyLock, Mutex, PoisonError};
 
 use serde_json::{Value, json};
 
@@ -33,12 +34,13 @@ fn databases() -> impl Iterator<Item = (usize, &'static str)> {
     DATABASES.into_iter().enumerate().filter(move |(_, name)| all || *name != "music")
 }
 
-/// The running driver.
+/// The running driver. All tests use one. It ends when its input does, with this process.
 struct Java {
-    process: Child,
-    input: ChildStdin,
-    output: BufReader<ChildStdout>,
+    _process: Child,
+    pipes: Mutex<(ChildStdin, BufReader<ChildStdout>)>,
 }
+
+static JAVA: LazyLock<Option<Java>> = LazyLock::new(Java::start);
 
 impl Java {
     /// Starts it; `None`, with the reason printed, if something is missing.
@@ -63,7 +65,7 @@ impl Java {
             Ok(mut process) => {
                 let input = process.stdin.take().expect("input");
                 let output = BufReader::new(process.stdout.take().expect("output"));
-                Some(Java { process, input, output })
+                Some(Java { _process: process, pipes: Mutex::new((input, output)) })
             }
             Err(missing) => {
                 let required = std::env::var("PERMAZEN_JAVA").is_ok_and(|set| set != "0");
@@ -78,21 +80,18 @@ impl Java {
     }
 
     /// Lets it do something, which must succeed.
-    fn must(&mut self, step: &Value) -> Value {
-        writeln!(self.input, "[{step}]").expect("write");
-        self.input.flush().expect("write");
+    fn must(&self, step: &Value) -> Value {
         let mut line = String::new();
-        self.output.read_line(&mut line).expect("read");
+        {
+            let mut pipes = self.pipes.lock().unwrap_or_else(PoisonError::into_inner);
+            let (input, output) = &mut *pipes;
+            writeln!(input, "[{step}]").expect("write");
+            input.flush().expect("write");
+            output.read_line(&mut line).expect("read");
+        }
         let answer: Value = serde_json::from_str(&line).expect("an answer");
         assert!(answer[0].get("expect").is_some(), "{step}: {answer}");
         answer[0]["expect"].clone()
-    }
-}
-
-impl Drop for Java {
-    fn drop(&mut self) {
-        let _ = self.process.kill();
-        let _ = self.process.wait();
     }
 }
 
@@ -118,7 +117,7 @@ fn readable(store: &str) -> Vec<(Vec<u8>, Vec<u8>)> {
 
 #[test]
 fn java_loads_dumps_of_pairs() {
-    let Some(mut java) = Java::start() else { return };
+    let Some(java) = &*JAVA else { return };
     for (number, name) in DATABASES.into_iter().enumerate() {
         let db = recorded(name);
         for options in some(&[&[], &["--indent"]], number) {
@@ -133,7 +132,7 @@ fn java_loads_dumps_of_pairs() {
 
 #[test]
 fn java_loads_saved_objects_with_their_ids() {
-    let Some(mut java) = Java::start() else { return };
+    let Some(java) = &*JAVA else { return };
     for (number, name) in databases() {
         let db = recorded(name);
         for options in some(&[&[], &["--plain"], &["--compact"], &["--with-defaults"]], number) {
@@ -160,7 +159,7 @@ fn java_loads_saved_objects_with_their_ids() {
 /// All values at the ends of the encodings but those that `save` refuses.
 #[test]
 fn java_loads_the_extremes_of_every_encoding() {
-    let Some(mut java) = Java::start() else { return };
+    let Some(java) = &*JAVA else { return };
     let (db, _) = crate::every_value::all(false);
     let file = db.name("ours.xml");
     db.out(&["save", "--storage-ids", &file]);
@@ -173,7 +172,7 @@ fn java_loads_the_extremes_of_every_encoding() {
 
 #[test]
 fn java_loads_saved_objects_as_new_ones() {
-    let Some(mut java) = Java::start() else { return };
+    let Some(java) = &*JAVA else { return };
     for (number, name) in databases() {
         let db = recorded(name);
         let expected = without_ids(&db.db);
@@ -247,7 +246,7 @@ fn without_ids(store: &str) -> Vec<String> {
 /// others.
 #[test]
 fn what_java_has_open_is_in_use() {
-    let Some(mut java) = Java::start() else { return };
+    let Some(java) = &*JAVA else { return };
     let refused = |run: Run, why: &str| {
         let error = run.error(3);
         assert!(error.contains(why), "{error}");

@@ -329,7 +329,9 @@ fn puts_agree_with_sets_and_maps_in_memory() {
     // The prefix leaves keys of this length.
     let longest = lmdb.begin(&TxOptions::reading()).unwrap().max_key_len();
     let lmdb = Arc::new(Prefixed::new(lmdb, &vec![7; longest - KEY_LIMIT]));
-    let config = Config { source_file: Some(file!()), ..Config::with_cases(40) };
+    let wanted = std::env::var("PERMAZEN_HISTORIES").ok();
+    let wanted = wanted.map_or(40, |text| text.parse().expect("PERMAZEN_HISTORIES is a number"));
+    let config = Config { source_file: Some(file!()), ..Config::with_cases(wanted) };
     TestRunner::new(config)
         .run(&(steps(), any::<bool>()), |(steps, watched)| {
             let memory = run(Arc::new(PeculiarStore::with_short_keys(KEY_LIMIT)), &steps, watched);

@@ -48,6 +48,10 @@ fn copy(from: &Path, to: &Path) {
         std::fs::copy(from.join("data.mdb"), to.join("data.mdb")).unwrap();
     } else {
         std::fs::copy(from, to).unwrap();
+        let log = |path: &Path| path.with_extension("db-wal");
+        if log(from).exists() {
+            std::fs::copy(log(from), log(to)).unwrap();
+        }
     }
 }
 

@@ -1,7 +1,7 @@
 //! Processes that load objects into a new database and are killed while they do. They leave an
 //! empty database, a complete one, or a store that says that it is only loaded in part.
 //!
-//! A tenth of `PERMAZEN_KILLS` is how often this is tried (default ten times).
+//! A tenth of `PERMAZEN_KILLS` is how often this is tried (default five times).
 
 use std::path::Path;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use crate::processes::{Role, Store, check, say};
 use crate::random::{Random, seed, setting};
 use crate::workload::Workload;
 
-const OBJECTS: usize = 4000;
+const OBJECTS: usize = 2000;
 
 #[derive(PermazenObject)]
 struct Town {
@@ -54,7 +54,7 @@ fn load_and_kill(store: Store) {
     // The first one is not killed, to see how long it takes.
     let mut longest = Duration::from_secs(60);
     let (mut empty, mut unfinished, mut complete) = (0, 0, 0);
-    for round in 0..=setting("PERMAZEN_KILLS").map_or(10, |kills| kills.div_ceil(10)) {
+    for round in 0..=setting("PERMAZEN_KILLS").map_or(5, |kills| kills.div_ceil(10)) {
         let when = format!("loads, {store:?}, PERMAZEN_SEED={seed}, round {round}");
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("store");

@@ -70,7 +70,7 @@ impl Report {
     }
 
     /// Finds and runs the cases of a folder. A panic outside of them counts as a case that failed.
-    pub fn run(&mut self, folder: &Path, run: Run) {
+    pub fn run(&mut self, folder: &Path, run: impl FnOnce(&Path, &mut Report)) {
         if panic::catch_unwind(AssertUnwindSafe(|| run(folder, self))).is_err() {
             let what = PANIC.with(|text| text.take());
             self.case("cases", &folder.display().to_string(), || Err(Stop::Fail(what)));

@@ -11,6 +11,7 @@ mod schemas;
 mod scripts;
 
 use std::path::Path;
+use std::thread;
 
 use permazen_tests::files;
 use serde_json::Value as Json;
@@ -19,15 +20,29 @@ use crate::report::{Report, fail};
 use answers::{Answers, RecordedSchema};
 
 /// Checks every database below `dir`. A folder that contains anything other than folders is a
-/// database.
+/// database. Each folder in `dir` has a thread of its own.
 pub fn run(dir: &Path, report: &mut Report) {
-    for (name, is_folder) in files::entries(dir) {
-        if is_folder {
-            walk(dir, &name, report);
-        } else if !files::is_for_people(&name) {
-            report.case("databases", &name, || Err(fail("databases are in folders")));
-        }
+    let (folders, others): (Vec<_>, Vec<_>) =
+        files::entries(dir).into_iter().partition(|(_, is_folder)| *is_folder);
+    for (name, _) in others.iter().filter(|(name, _)| !files::is_for_people(name)) {
+        report.case("databases", name, || Err(fail("databases are in folders")));
     }
+    thread::scope(|scope| {
+        let parts: Vec<_> = folders
+            .iter()
+            .map(|(name, _)| {
+                let mut part = report.part();
+                scope.spawn(move || {
+                    part.run(&dir.join(name), |_, part| walk(dir, name, part));
+                    part
+                })
+            })
+            .collect();
+        for part in parts {
+            // `run` catches panics.
+            report.add(part.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
+        }
+    });
 }
 
 fn walk(dir: &Path, name: &str, report: &mut Report) {
