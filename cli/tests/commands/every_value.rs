@@ -58,10 +58,9 @@ fn what_export_prints_is_loaded_as_the_same_pairs() {
     let ids: Vec<String> = others.iter().map(|id| format!("@{id}")).collect();
     let other = Fixture::with(|_| {});
     let types = db.out(&["--raw", "types", "--no-counts"]);
-    let mut exported = String::new();
-    for name in types.lines().filter_map(|line| line.split('\t').next()) {
-        exported.push_str(&db.out(&[&format!("export {name}")]));
-    }
+    let names = types.lines().filter_map(|line| line.split('\t').next());
+    let exports: Vec<String> = names.map(|name| format!("export {name}")).collect();
+    let exported = db.out(&["-c", &exports.join("; ")]);
     assert!(ids.iter().all(|id| exported.contains(&id[1..])));
     let file = db.file("all.json", &exported);
     other.out(&["--write", "load", &file]);

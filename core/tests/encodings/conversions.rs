@@ -80,13 +80,23 @@ fn values_sort_as_their_bytes_do() {
 fn what_is_told_in_advance_is_true() {
     let mut wrong = Vec::new();
     each_pair(|conversion, from, to, values| {
-        let exact = values.iter().filter(|value| conversion.exact(value).is_ok()).count();
-        let null_is_lost = from.supports_null() && !to.supports_null();
-        let all = exact == values.len() && !null_is_lost;
         let told = conversion.exactness();
+        if told == Exactness::Sometimes && is_not_worked_out(from, to) {
+            return;
+        }
+        let (mut exact, mut inexact) = (0, 0);
+        for value in values {
+            *(if conversion.exact(value).is_ok() { &mut exact } else { &mut inexact }) += 1;
+            // More values do not change that.
+            if told == Exactness::Sometimes && exact > 0 && inexact > 0 {
+                break;
+            }
+        }
+        let null_is_lost = from.supports_null() && !to.supports_null();
+        let all = inexact == 0 && !null_is_lost;
         let is_true = match told {
             Exactness::Always => all,
-            Exactness::Sometimes => exact > 0 && !all || is_not_worked_out(from, to),
+            Exactness::Sometimes => exact > 0 && !all,
             Exactness::Never => exact == 0,
         };
         if !is_true {

@@ -91,7 +91,7 @@ fn kills(name: &str) {
     assert!(after.len() + ENTRIES == before.len());
     let (mut untouched, mut repaired) = (0, 0);
     // Few kills may miss one of the two.
-    let is_enough = |kill, both: bool| kill >= kills && (both || kill >= 10 * kills);
+    let is_enough = |kill: u64, both: bool| kill >= kills && (both || kill >= 10 * kills);
     let mut kill = 0;
     while !is_enough(kill, untouched > 0 && repaired > 0) {
         let when = format!("{name}, PERMAZEN_SEED={seed}, kill {kill}");
