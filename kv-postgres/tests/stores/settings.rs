@@ -100,10 +100,12 @@ fn there_are_no_more_connections_than_the_url_says_and_none_is_older() {
     let name = format!("pool {}", std::process::id());
     let url = format!("{}&connections=2&connection_life=1", server.new_table());
     let store = PostgresStore::builder().setting("application_name", &name).connections(5);
-    let store = store.wait(Duration::from_millis(200)).open(&url).unwrap();
+    let store = store.open(&url).unwrap();
     let held: Vec<_> = (0..2).map(|_| store.begin(&TxOptions::reading()).unwrap()).collect();
     held.iter().for_each(|tx| drop(tx.get(b"key").unwrap()));
-    let error = store.read(|tx| tx.get(b"key").map(drop)).unwrap_err().to_string();
+    let soon = TxOptions::reading().with_wait(Duration::from_millis(200));
+    let third = store.begin(&soon).and_then(|tx| tx.get(b"key").map(drop));
+    let error = third.unwrap_err().to_string();
     assert!(error.contains("all 2 connections"), "{error}");
     drop(held);
     let ids = format!("SELECT pid FROM pg_stat_activity WHERE application_name = '{name}'");

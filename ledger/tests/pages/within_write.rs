@@ -15,6 +15,11 @@ use permazen_ledger::{
     ValueWriter,
 };
 
+use crate::support::page::count_rows;
+
+/// The kind of the rows of streams.
+const STREAMS: u8 = 0x31;
+
 /// A host that counts the transactions that other threads begin in order to write.
 #[derive(Debug, Clone)]
 struct Counted {
@@ -189,10 +194,9 @@ fn beside<'scope, T: Send + 'scope>(
 #[test]
 fn a_value_that_is_being_stored_is_not_waited_for() {
     let host = Counted::new();
-    let page = Repository::open_or_create(host.clone())
-        .unwrap()
-        .create_page("test", PageId::ROOT)
-        .unwrap();
+    let repository =
+        Repository::builder(host.clone()).manual_maintenance().open_or_create().unwrap();
+    let page = repository.create_page("test", PageId::ROOT).unwrap();
     let long = bytes(3_000_000);
     let begun = || page.write_value(None).unwrap();
     let mut writers = [begun(), begun(), begun()];
@@ -207,6 +211,10 @@ fn a_value_that_is_being_stored_is_not_waited_for() {
             Ok(())
         })
         .unwrap();
+    // A thread that comes too late to store its part would wait for the next closure.
+    while count_rows(&host, STREAMS) < 3 {
+        thread::yield_now();
+    }
     let [mut first, second, third] = writers;
     let mut is_over = false;
     let (mut second, mut third) = (Some(second), Some(third));
