@@ -8,7 +8,9 @@ use std::thread;
 use std::time::Duration;
 
 use permazen::{Permazen, PermazenObject};
-use permazen_kv::{Direction, KeySpan, KvDatabase, KvDatabaseExt, KvRead, KvWrite, TxOptions};
+use permazen_kv::{
+    Direction, KeySpan, KvDatabase, KvDatabaseExt, KvRead, KvWrite, SharedRead, TxOptions,
+};
 use permazen_kv_postgres::{PostgresBuilder, PostgresStore};
 use permazen_test_servers::{Postgres, Proxy};
 
@@ -66,11 +68,10 @@ fn read_while_others_write(store: &PostgresStore, snapshot: &SharedRead) {
             let mut put = || {
                 number += 1;
                 let key = (number * 7_919 % PAIRS).to_be_bytes();
-                let add = |tx: &mut dyn KvWrite| {
+                store.write(|tx| {
                     let before = tx.get(&key)?.map_or(0, |value| of_value(&value));
                     tx.put(&key, &(before + 1).to_be_bytes())
-                };
-                store.write(add)
+                })
             };
             // Something is written before each time that the others read, and while they do. They
             // would wait forever if a failure ended this thread before.
