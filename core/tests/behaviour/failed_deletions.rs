@@ -1,6 +1,6 @@
 //! Whatever operation of the store fails while an object is deleted to which many others refer, all
-//! of the deletion is made or nothing. With `PERMAZEN_FAULTS=full` each operation fails in turn, and
-//! otherwise some, spread evenly.
+//! of the deletion is made or nothing. With `PERMAZEN_FAULTS=full` each operation fails in turn,
+//! and otherwise some, spread evenly.
 
 use std::sync::Arc;
 

@@ -314,8 +314,8 @@ fn wrong_after(
     wrong
 }
 
-/// What is wrong after any combination of operation and deed, each with all of these numbers of times
-/// if `PERMAZEN_ALL` is set, and otherwise with one of them.
+/// What is wrong after any combination of operation and deed, each with all of these numbers of
+/// times if `PERMAZEN_ALL` is set, and otherwise with one of them.
 fn wrong_after_any(begin: impl Fn() -> Transaction, times: &[u32]) -> Vec<String> {
     let mut failures = Vec::new();
     let operations = OPERATIONS.iter().map(|operation| (operation, false));

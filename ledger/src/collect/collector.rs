@@ -449,8 +449,8 @@ impl Collector {
         }
     }
 
-    /// A transaction of this round, and its counts. `None` if the round was ended meanwhile: then no
-    /// transaction is open, so that this thread can begin another one.
+    /// A transaction of this round, and its counts. `None` if the round was ended meanwhile: then
+    /// no transaction is open, so that this thread can begin another one.
     fn write_own(&self) -> Result<Option<(Box<dyn KvTransaction + Send>, Counts)>> {
         let tx = self.write()?;
         Ok(self.own(&tx)?.map(|counts| (tx, counts)))

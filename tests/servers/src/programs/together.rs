@@ -73,8 +73,8 @@ struct Done {
     bookings: AtomicI64,
 }
 
-/// The work of a process, for this many seconds, and longer if a thread has done too little by then.
-/// In the end it says how much it has done.
+/// The work of a process, for this many seconds, and longer if a thread has done too little by
+/// then. In the end it says how much it has done.
 pub(super) fn work<S: KvDatabase + Clone + 'static>(
     open: Open<S>,
     url: &str,
