@@ -192,8 +192,11 @@ fn a_connection_that_was_idle_for_long() {
     let Some(server) = Postgres::shared().filter(|server| server.port() > 0) else { return };
     let user = format!("idle{}", std::process::id());
     server.sql(&format!("CREATE ROLE {user} LOGIN SUPERUSER"));
-    server.sql(&format!("ALTER ROLE {user} SET idle_session_timeout = 100"));
-    let store = open(&server.new_table().replace("test@", &format!("{user}@")));
+    let url = server.new_table().replace("test@", &format!("{user}@"));
+    drop(open(&url));
+    // So long that no connection is lost while it is opened, also on a busy machine.
+    server.sql(&format!("ALTER ROLE {user} SET idle_session_timeout = 1000"));
+    let store = open(&url);
     store.write(|tx| tx.put(b"key", b"")).unwrap();
     let ended = format!("SELECT count(*) = 0 FROM pg_stat_activity WHERE usename = '{user}'");
     server.wait_until(&ended);
