@@ -8,7 +8,8 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use crate::{Finding, Intent, Options, Progress, RepairReport, Report};
-use permazen::kv::{KvTransaction, TxOptions};
+use permazen::kv::overlay::MutableView;
+use permazen::kv::{KvTransaction, KvWrite, TxOptions};
 
 use super::args::CheckArgs;
 use super::database::{Database, NotCommitted, dump};
@@ -232,15 +233,17 @@ impl Repair<'_, '_> {
                 return Ok((repair.found, Mended::nothing(&repair)));
             }
             let mut kv = self.database.begin_writing(self.terminal)?;
-            if version.is_none() || kv.version() != version {
-                // No other program can write now: what this check shows stays true until the
-                // commit. All
-                // changes are compared, not only the pairs of the changes agreed to: a change of
-                // other pairs may make other repairs necessary.
+            let others_write = self.database.store().capabilities().concurrent_writers;
+            if others_write || version.is_none() || kv.version() != version {
+                // Where others can write now, the transaction that makes the changes must itself
+                // read what they were made from, or it could overwrite a change of others without
+                // a conflict. All changes are compared, not only the pairs of the changes agreed
+                // to: a change of other pairs may make other repairs necessary.
                 let (mut ignore, mut quiet) = (|_: &Finding| {}, |_: &Progress| {});
-                let again = self.look_with(&mut ignore, &mut quiet);
-                let again = again.map_err(|e| self.database.unchanged(&e))?;
-                if again.plan != plan && !self.stopped() {
+                let view = &mut MutableView::untracked(&*kv);
+                let again = self.try_on(view, &mut ignore, &mut quiet);
+                let (_, again) = again.map_err(|e| self.database.unchanged(&e))?;
+                if again != plan && !self.stopped() {
                     kv.rollback();
                     output.again();
                     self.left_alone.set(0);
@@ -308,14 +311,25 @@ impl Repair<'_, '_> {
     ) -> crate::Result<Look> {
         let mut kv = self.database.store().begin(&TxOptions::reading())?;
         let version = kv.version();
+        let (repair, plan) = self.try_on(&mut *kv, finding, progress)?;
+        kv.rollback();
+        Ok(Look { repair, plan, version })
+    }
+
+    /// Repairs a view whose changes are thrown away. Returns the changes too.
+    fn try_on(
+        &self,
+        view: &mut dyn KvWrite,
+        finding: &mut dyn FnMut(&Finding),
+        progress: &mut dyn FnMut(&Progress),
+    ) -> crate::Result<(RepairReport, Plan)> {
         let mut plan = Plan::default();
-        let repair = crate::repair(&mut *kv, self.options, finding, progress, &mut |intent| {
+        let repair = crate::repair(view, self.options, finding, progress, &mut |intent| {
             plan.note(intent);
             Ok(())
         })?;
-        kv.rollback();
         self.has_read(&repair);
-        Ok(Look { repair, plan, version })
+        Ok((repair, plan))
     }
 
     fn has_read(&self, repair: &RepairReport) {
@@ -350,19 +364,22 @@ impl Repair<'_, '_> {
         result.map_err(|e| self.database.unchanged(&e))
     }
 
-    /// Writes all pairs to the backup, if one was asked for. Nothing is committed meanwhile,
-    /// because the caller has the right to write. `None` if the program was stopped.
+    /// Writes all pairs to the backup, if one was asked for, while the caller has a transaction
+    /// that writes and has read what it changes. `None` if the program was stopped.
     fn back_up(&self) -> Result<Option<NewFile>, Failure> {
         let Some(path) = &self.files.backup else { return Ok(None) };
         let mut file = NewFile::create(path)?;
-        let kv = self.database.begin(false)?;
+        // Not a certain transaction: on a server, that waits until those that write have ended, and
+        // one of them is the caller's. Instead, its commit says whether there was a conflict.
+        let kv = self.database.store().begin(&TxOptions::reading())?;
         let out = Stoppable { out: file.file(), stopped: &|| self.stopped() };
         let written = dump(&*kv, path, out);
-        kv.rollback();
-        match written {
-            _ if self.stopped() => Ok(None),
-            written => written.map(|()| Some(file)),
+        if self.stopped() {
+            return Ok(None);
         }
+        written?;
+        kv.commit()?;
+        Ok(Some(file))
     }
 }
 

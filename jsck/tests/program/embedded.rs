@@ -9,9 +9,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use clap::Parser;
 use permazen::encoding::{Encodable, EncodingId, EncodingRegistry, Reader, Value};
-use permazen::kv::{KvDatabase, KvWrite, TxOptions};
+use permazen::kv::{KvDatabase, KvRead, KvWrite, TxOptions};
 use permazen::open::Opening;
-use permazen_jsck::program::{CheckArgs, Committed, FAILED, FINDINGS, Host, Subject, check};
+use permazen_jsck::program::{BUSY, CheckArgs, Committed, FAILED, FINDINGS, Host, Subject, check};
 
 use crate::support;
 
@@ -25,6 +25,8 @@ struct Shell {
     commits: Cell<u32>,
     /// Whether it was asked to stop just before the commit.
     refuses: bool,
+    /// What another program does just before the commit.
+    meanwhile: Option<Box<dyn Fn()>>,
     encodings: Arc<EncodingRegistry>,
 }
 
@@ -63,6 +65,9 @@ impl Host for Shell {
             return Ok(());
         }
         self.commits.set(self.commits.get() + 1);
+        if let Some(meanwhile) = &self.meanwhile {
+            meanwhile();
+        }
         commit()
     }
 }
@@ -128,6 +133,32 @@ fn an_open_store_is_checked_and_repaired_after_a_question() {
     assert!(code == 0 && report.contains("1 changes undone"), "{report}");
     assert_eq!(yes.commits.get(), 2);
     assert_eq!(run(&yes, subject, &[]).0, FINDINGS);
+}
+
+/// In such a store the right to write keeps nobody away.
+#[test]
+fn a_repair_does_not_overwrite_what_another_program_has_written_meanwhile() {
+    let dir = tempfile::TempDir::new().unwrap();
+    let store = Opening::new().write(true).open("memory:").unwrap().optimistic();
+    support::fill(&store, |kv| support::change(kv, &[support::STALE_ENTRY]));
+    let key = support::bytes(support::STALE_ENTRY.0);
+    let (other, written) = (store.clone(), key.clone());
+    let meanwhile = move || {
+        let mut kv = other.begin(&TxOptions::writing()).unwrap();
+        kv.put(&written, b"by another").unwrap();
+        kv.commit().unwrap();
+    };
+    let host =
+        Shell { answer: Some(true), meanwhile: Some(Box::new(meanwhile)), ..Shell::default() };
+    let undo = dir.path().join("undo");
+    let args = ["--repair", "--undo-file", undo.to_str().unwrap()];
+    let (code, report) = run(&host, Subject::Open(&store), &args);
+    assert!(code == BUSY && !report.contains("Repaired"), "{code} {report}");
+    assert_eq!((host.asked.borrow().len(), host.commits.get()), (1, 1));
+    let kv = store.begin(&TxOptions::reading()).unwrap();
+    assert_eq!(kv.get(&key).unwrap().as_deref(), Some(&b"by another"[..]));
+    // There is nothing to undo.
+    assert!(!undo.exists());
 }
 
 #[test]
