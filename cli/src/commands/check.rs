@@ -60,6 +60,10 @@ impl Command for Check {
     fn asks(&self) -> bool {
         true
     }
+
+    fn reads_with_certainty(&self) -> bool {
+        true
+    }
 }
 
 impl Check {

@@ -25,6 +25,12 @@ pub(crate) trait Command: Debug {
         false
     }
 
+    /// Whether it reads only what a server cannot take back any more, for which it waits there
+    /// until transactions that write have ended.
+    fn reads_with_certainty(&self) -> bool {
+        false
+    }
+
     /// The answer with which it ends a script and the prompt; `None` if these continue.
     fn ends_with(&self) -> Option<Answer> {
         None

@@ -81,6 +81,10 @@ impl Command for Copy {
         )?;
         Ok(Answer::Yes)
     }
+
+    fn reads_with_certainty(&self) -> bool {
+        true
+    }
 }
 
 impl Copy {

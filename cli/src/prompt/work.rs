@@ -125,6 +125,7 @@ impl Work<'_> {
         edits: bool,
     ) -> Result<Answer, Failure> {
         self.refuse_if_pending(edits)?;
+        self.refuse_if_waiting_for_itself(piece)?;
         let asks = matches!(&piece.kind, PieceKind::Command(command) if command.asks());
         if edits && !asks && !self.is_wanted("this is committed at once; continue? [y/N] ")? {
             return Ok(Answer::No);
@@ -152,6 +153,21 @@ impl Work<'_> {
                 Ok(())
             }
         }
+    }
+
+    /// Refuses a piece that waits until no transaction writes to the server, while the one that is
+    /// open here does: it would wait for itself. Only PostgreSQL has something to wait for.
+    fn refuse_if_waiting_for_itself(&self, piece: &Piece) -> Result<(), Failure> {
+        let waits =
+            matches!(&piece.kind, PieceKind::Command(command) if command.reads_with_certainty());
+        let is_on_postgres = self.session.store().kind() == StoreKind::Postgres;
+        if !waits || !is_on_postgres || self.shared.pending_now().transaction.is_none() {
+            return Ok(());
+        }
+        Err(Failure::new(
+            "this waits until transactions that write to the server have ended, and one is open \
+             here: `commit` it or `rollback` before",
+        ))
     }
 
     /// Runs a piece that only reads: in the transaction that is open, or in one of its own.

@@ -260,6 +260,26 @@ fn a_prompt_on_a_table() {
     assert_eq!(run(&url, &["--raw", "count Pet"]).done(), "2\n");
 }
 
+/// These would wait for the transaction of the prompt.
+#[test]
+fn a_check_and_a_copy_beside_an_open_transaction_on_a_table_are_refused() {
+    let Some(server) = Postgres::shared() else { return };
+    let (db, url) = (Fixture::new(), server.new_table());
+    db.run(&["copy", &url]).done();
+    let back = format!("lmdb:{}", db.file("back").display());
+    let options = ["--write", "--yes", "--wait", "10s"];
+    let mut person = Person::on(Path::new(&url), &options);
+    person.types("create Pet name = \"Tom\"");
+    let shown = person.types(&format!("check\ncopy {back}"));
+    assert!(!shown.contains("Checking") && !shown.contains("Copied"), "{shown}");
+    assert!(person.types("commit").contains("committed: Pet: 1 created"));
+    let shown = person.types(&format!("check\ncopy {back}"));
+    assert!(shown.contains("No findings") && shown.contains("Copied"), "{shown}");
+    let left = person.leaves();
+    let refused = "one is open here: `commit` it or `rollback` before";
+    assert_eq!((left.code, left.err.matches(refused).count()), (0, 2), "{left:?}");
+}
+
 #[test]
 fn a_table_is_checked_and_repaired() {
     let Some(server) = Postgres::shared() else { return };
@@ -277,6 +297,23 @@ fn a_table_is_checked_and_repaired() {
         name.starts_with("postgres.undo-").then_some(name)
     });
     assert_eq!(undo.count(), 1);
+    assert_eq!(run(&url, &["check"]).code, 0);
+}
+
+/// The transaction of the repair is open while the backup is written.
+#[test]
+fn a_table_is_backed_up_before_it_is_repaired() {
+    let Some(server) = Postgres::shared() else { return };
+    let (db, url) = (Fixture::new(), server.new_table());
+    db.run(&["copy", &url]).done();
+    run(&url, &["--write", "--yes", "kv", "put", "11416e6f001000000000000001", ""]).done();
+    let dump = |store: &str| run(store, &["kv", "dump", "-"]).done();
+    let (before, backup) = (dump(&url), db.file("backup.xml"));
+    let arguments = ["check", "--repair", "--yes", "--write", "--backup", backup.to_str().unwrap()];
+    let mut repair = program(Path::new(&url), &arguments);
+    let repaired = Ran::of(repair.current_dir(db.file("")));
+    assert!(repaired.code == 1 && repaired.out.contains("Repaired: 1 changes"), "{repaired:?}");
+    assert_eq!(dump(&format!("xml:{}", backup.display())), before);
     assert_eq!(run(&url, &["check"]).code, 0);
 }
 
