@@ -1,7 +1,7 @@
 //! Upper transactions: transactions of another layer that hold the right to write to the store
 //! below them.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread::{self, ThreadId};
@@ -22,6 +22,9 @@ pub(crate) struct UpperTransaction {
 thread_local! {
     /// For which transaction this thread is taking the right to write.
     static ABOVE: RefCell<Option<Arc<UpperTransaction>>> = const { RefCell::new(None) };
+
+    /// Whether this thread was refused a transaction since it looked last.
+    static REFUSED: Cell<bool> = const { Cell::new(false) };
 }
 
 impl UpperTransaction {
@@ -62,12 +65,20 @@ impl UpperTransaction {
     /// The error for another transaction on this thread, which would wait for itself.
     pub(crate) fn refuse(&self) -> KvError {
         self.refused.store(true, Ordering::Relaxed);
+        REFUSED.set(true);
         KvError::Retry(
             "this thread is in the middle of a transaction that has failed often and therefore holds the \
              store's right to write; write through that one, or run it again: its next attempt leaves that \
              right to others"
                 .to_owned(),
         )
+    }
+
+    /// Runs `begin`, and returns also whether it was refused a transaction.
+    pub(super) fn noticing_refusal<T>(begin: impl FnOnce() -> T) -> (T, bool) {
+        REFUSED.set(false);
+        let begun = begin();
+        (begun, REFUSED.take())
     }
 
     pub(crate) fn has_refused(&self) -> bool {

@@ -133,20 +133,24 @@ pub(crate) fn has_waited_in_vain() -> bool {
     WAITED_IN_VAIN.get()
 }
 
-/// Fails if a transaction that writes can never begin on this thread, because it would wait for
-/// itself, or because this process was forked. Waits for nothing, and changes nothing. It does not
-/// report other failures, nor that another transaction has the right to write: the transaction that
-/// begins later finds these out.
+/// Fails if a transaction that writes cannot begin on this thread however long it waits, because it
+/// would wait for itself, or because this process was forked. Waits for nothing, and changes
+/// nothing. It does not report other failures, nor that another transaction has the right to write:
+/// the transaction that begins later finds these out.
 ///
 /// # Errors
-/// [`KvError::WithinWrite`] or [`KvError::Forked`].
+/// [`KvError::WithinWrite`] or [`KvError::Forked`]; a retryable error if this thread is in the
+/// middle of a transaction above the store that has failed often and holds the right to write.
 pub fn check_can_begin(store: &(impl KvDatabase + ?Sized)) -> Result<()> {
     let before = has_waited_in_vain();
-    let begun = store.begin(&TxOptions::writing().with_wait(Duration::ZERO)).map(drop);
+    let options = TxOptions::writing().with_wait(Duration::ZERO);
+    let begin = || store.begin(&options).map(drop);
+    let (begun, is_refused) = UpperTransaction::noticing_refusal(begin);
     // It has not waited, so its result says nothing about the next attempt.
     WAITED_IN_VAIN.set(before);
     match begun {
         Err(error @ (KvError::WithinWrite { .. } | KvError::Forked { .. })) => Err(error),
+        Err(error) if is_refused => Err(error),
         _ => Ok(()),
     }
 }

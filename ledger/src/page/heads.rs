@@ -61,7 +61,8 @@ impl Shared {
             let options = TxOptions::writing().with_wait(retries.left());
             match self.write_beside((branch, base), (&id, commit), draft, &options) {
                 // A conflict has changed nothing, and the draft stays valid.
-                Err(LedgerError::Host(error)) if error.is_retryable() && retries.pause() => {}
+                Err(LedgerError::Host(error))
+                    if error.is_retryable() && retries.pause(&*self.open.host)? => {}
                 result => {
                     let heads = result?;
                     self.head_poller.wake();

@@ -3,6 +3,9 @@
 use std::thread;
 use std::time::{Duration, Instant};
 
+use permazen_kv::__internal::check_can_begin;
+use permazen_kv::{KvDatabase, Result};
+
 /// The first pause; each further one is twice as long, up to the longest.
 const FIRST: Duration = Duration::from_millis(1);
 const LONGEST: Duration = Duration::from_millis(100);
@@ -27,14 +30,18 @@ impl Retries {
         self.wait.saturating_sub(self.begun.elapsed())
     }
 
-    /// Pauses before the next attempt. Returns `false` if the time is over.
-    pub(super) fn pause(&mut self) -> bool {
+    /// Pauses before the next attempt on this host. Returns `false` if the time is over.
+    ///
+    /// # Errors
+    /// If pauses are in vain, because this thread itself is in the way.
+    pub(super) fn pause(&mut self, host: &dyn KvDatabase) -> Result<bool> {
         let left = self.left();
         if left.is_zero() {
-            return false;
+            return Ok(false);
         }
+        check_can_begin(host)?;
         thread::sleep(self.pause.min(left));
         self.pause = LONGEST.min(self.pause * 2);
-        true
+        Ok(true)
     }
 }

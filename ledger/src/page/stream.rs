@@ -394,7 +394,7 @@ impl Shared {
         let mut retries = Retries::new(WAIT);
         loop {
             match self.store(number, stored, pieces, retries.left()) {
-                Err(error) if error.is_retryable() && retries.pause() => {}
+                Err(error) if error.is_retryable() && retries.pause(&*self.open.host)? => {}
                 result => return result,
             }
         }

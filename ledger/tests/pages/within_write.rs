@@ -5,6 +5,7 @@ use std::io::Write;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
+use std::time::{Duration, Instant};
 
 use permazen_kv::lmdb::LmdbStore;
 use permazen_kv::memory::MemoryStore;
@@ -15,7 +16,7 @@ use permazen_ledger::{
     ValueWriter,
 };
 
-use crate::support::page::count_rows;
+use crate::support::page::{count_rows, within_a_turn};
 
 /// The kind of the rows of streams.
 const STREAMS: u8 = 0x31;
@@ -66,6 +67,16 @@ fn is_refused<T>(result: Result<T>) {
 fn is_refused_io<T>(result: std::io::Result<T>) {
     let Err(error) = result else { panic!("it is not refused") };
     is_refused::<()>(Err(*error.into_inner().unwrap().downcast::<LedgerError>().unwrap()));
+}
+
+#[track_caller]
+fn is_put_off<T>(result: Result<T>) {
+    let Err(error) = result else { panic!("it is not refused") };
+    let is_refused = |why: &str| why.contains("in the middle of a transaction");
+    assert!(
+        matches!(&error, LedgerError::Host(KvError::Retry(why)) if is_refused(why)),
+        "{error:?}"
+    );
 }
 
 fn put(page: &Page, key: &[u8], value: &[u8]) -> CommitId {
@@ -284,4 +295,46 @@ fn what_another_thread_does_meanwhile_is_not_waited_for() {
             .unwrap();
         running.into_iter().for_each(|running| running.join().unwrap().unwrap());
     });
+}
+
+/// A transaction of a page that has failed again and again holds the right to write to the host.
+/// What its thread begins beside it is refused at once, so that the transaction runs again, and its
+/// next attempts leave that right to others.
+#[test]
+fn a_transaction_that_holds_the_host_is_not_waited_for_by_its_own_thread() {
+    let repository =
+        Repository::builder(MemoryStore::new()).manual_maintenance().open_or_create().unwrap();
+    let page = repository.create_page("test", PageId::ROOT).unwrap();
+    let other = repository.create_page("other", PageId::ROOT).unwrap();
+    let id = put(&page, b"key", b"1");
+    let remote = page.remote();
+    let commit = remote.commit_bytes(&id).unwrap().unwrap();
+    let mut receiver = other.receive();
+    for (kind, digest) in receiver.wanted(&commit).unwrap() {
+        receiver.add_piece(kind, remote.piece_bytes(&digest).unwrap().unwrap()).unwrap();
+    }
+    let handle = other.branching_database(MAIN).unwrap();
+    let long = bytes(3_000_000);
+    let mut begun = Some(page.write_value(None).unwrap());
+    begun.as_mut().unwrap().write_all(&long[..1000]).unwrap();
+    let mut value = page.write_value(None).unwrap();
+    within_a_turn(&page, |is_held| {
+        if !is_held {
+            receiver.add_commit(&id, &commit).unwrap();
+            value.write_all(&long).unwrap();
+            return;
+        }
+        let start = Instant::now();
+        is_put_off(receiver.add_commit(&id, &commit));
+        is_put_off(begun.take().unwrap().finish());
+        let error = value.write_all(&long).unwrap_err().into_inner().unwrap();
+        is_put_off::<()>(Err(*error.downcast::<LedgerError>().unwrap()));
+        let mut tx = handle.begin(&TxOptions::writing()).unwrap();
+        tx.put(b"more", b"").unwrap();
+        is_put_off(tx.commit().map_err(LedgerError::from));
+        // Each of them would try for 30 seconds.
+        assert!(start.elapsed() < Duration::from_secs(20), "{:?}", start.elapsed());
+    });
+    value.finish().unwrap();
+    assert!(page.verify().unwrap().findings.is_empty());
 }

@@ -5,11 +5,11 @@ use std::io::{Read, Seek, SeekFrom};
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Barrier};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use permazen_kv::fault::FaultStore;
 use permazen_kv::memory::MemoryStore;
-use permazen_kv::{Direction, KvDatabase, KvError, KvRead};
+use permazen_kv::{Direction, KvDatabase, KvDatabaseExt, KvError, KvRead};
 use permazen_ledger::{
     CommitId, Digest, Kind, LastWriterWins, LedgerError, MAIN, NewValue, Page, PageSnapshot,
     Priority, Resolution, Retention,
@@ -20,6 +20,7 @@ use super::setting::{
 };
 use super::sources::{Fault, Remote};
 use crate::support::faults;
+use crate::support::page::within_a_turn;
 
 /// Far longer than anything takes.
 const LONG: Duration = Duration::from_secs(600);
@@ -562,4 +563,20 @@ fn a_failure_of_the_host_loses_nothing_that_has_come() {
             }
         }
     }
+}
+
+#[test]
+fn a_fetch_within_a_transaction_that_holds_the_host_is_refused_at_once() {
+    let copies = Copies::new(Arc::new(MemoryStore::new()), 300_000);
+    within_a_turn(&copies.here, |is_held| {
+        let begun = Instant::now();
+        match (is_held, copies.fetch()) {
+            // It would try for 30 seconds.
+            (true, Err(LedgerError::Host(KvError::Retry(_)))) => {
+                assert!(begun.elapsed() < Duration::from_secs(20), "{:?}", begun.elapsed());
+            }
+            (false, fetched) => assert_eq!(fetched.unwrap(), copies.value),
+            (true, other) => panic!("{other:?}"),
+        }
+    });
 }

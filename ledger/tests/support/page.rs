@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 
 use permazen_kv::memory::MemoryStore;
-use permazen_kv::{Direction, KeySpan, KvDatabase, KvRead, KvWrite, TxOptions};
+use permazen_kv::{
+    Direction, KeySpan, KvDatabase, KvDatabaseExt, KvError, KvRead, KvWrite, TxOptions,
+};
 use permazen_ledger::{CommitId, MAIN, Page, PageId, Repository};
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
@@ -35,6 +37,27 @@ pub(crate) fn put(page: &Page, branch: &str, key: &[u8], value: &[u8]) -> Commit
 pub(crate) fn get(page: &Page, key: &[u8]) -> Option<Vec<u8>> {
     let snapshot = page.snapshot(&page.head(MAIN).unwrap()).unwrap();
     snapshot.get(key).unwrap().map(|value| value.into_owned())
+}
+
+/// Runs a function within a transaction of the page that has failed so often that it holds the
+/// right to write to the host, and once more in an attempt that would hold it if the thread had not
+/// been refused another transaction. The function gets whether it is held.
+pub(crate) fn within_a_turn(page: &Page, mut run: impl FnMut(bool)) {
+    let mut attempts = 0;
+    let db = page.database(MAIN).unwrap();
+    db.write(|_| {
+        attempts += 1;
+        if [7, 9].contains(&attempts) {
+            run(attempts == 7);
+        }
+        if attempts < 9 {
+            Err(KvError::Retry("again, as the test wants".to_owned()))
+        } else {
+            Ok(())
+        }
+    })
+    .unwrap();
+    assert_eq!(attempts, 9);
 }
 
 /// All pairs.

@@ -214,10 +214,10 @@ impl PartOfValue<'_> {
 
     /// Writes pieces, unless the commit is gone. Repeats the transaction after a conflict.
     fn write(&self, pieces: &[(Kind, Digest, Vec<u8>)]) -> Result<()> {
-        let mut retries = Retries::new(WAIT);
+        let (host, mut retries) = (&*self.page.shared.open.host, Retries::new(WAIT));
         loop {
             match self.write_once(pieces, retries.left()) {
-                Err(LedgerError::Host(error)) if error.is_retryable() && retries.pause() => {}
+                Err(LedgerError::Host(error)) if error.is_retryable() && retries.pause(host)? => {}
                 result => return result,
             }
         }

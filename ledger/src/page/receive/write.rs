@@ -22,7 +22,8 @@ impl Receiver {
         let mut retries = Retries::new(WAIT);
         loop {
             match write(retries.left()) {
-                Err(LedgerError::Host(error)) if error.is_retryable() && retries.pause() => {}
+                Err(LedgerError::Host(error))
+                    if error.is_retryable() && retries.pause(&*self.page.open.host)? => {}
                 result => return result,
             }
         }
