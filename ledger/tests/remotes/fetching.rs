@@ -580,3 +580,27 @@ fn a_fetch_within_a_transaction_that_holds_the_host_is_refused_at_once() {
         }
     });
 }
+
+/// The other thread has claimed them, and waits for the right to write that this thread has.
+#[test]
+fn pieces_that_another_thread_fetches_are_not_waited_for_within_a_write_of_the_host() {
+    let host = MemoryStore::new();
+    let copies = &Copies::new(Arc::new(host.clone()), 300_000);
+    thread::scope(|scope| {
+        let mut running = Vec::new();
+        host.write(|_| {
+            running.push(scope.spawn(|| copies.fetch()));
+            while copies.remote.asked.lock().unwrap().is_empty() {
+                thread::yield_now();
+            }
+            let error = copies.fetch().unwrap_err();
+            assert!(matches!(error, LedgerError::Host(KvError::WithinWrite { .. })), "{error:?}");
+            Ok(())
+        })
+        .unwrap();
+        // Its time to wait is not over.
+        for thread in running {
+            assert_eq!(thread.join().unwrap().unwrap(), copies.value);
+        }
+    });
+}

@@ -4,6 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
 use bytes::Bytes;
+use permazen_kv::__internal::check_can_begin;
 use permazen_kv::{KvRead, TxOptions};
 
 use crate::digest::{Digest, Kind};
@@ -159,6 +160,7 @@ impl PartOfValue<'_> {
                 return Ok(());
             }
             let mut claimed = requests.claim(&missing, source);
+            let others_fetch = claimed.pieces().len() < missing.len();
             // Another thread may have written a missing piece before it was claimed here.
             if !claimed.pieces().is_empty() {
                 let missing: HashSet<_> =
@@ -171,7 +173,11 @@ impl PartOfValue<'_> {
             drop(claimed);
             result?;
             // Wait for the pieces that other threads fetch, then check again which pieces are
-            // missing.
+            // missing. These threads may need the right to write to the host, which this one may
+            // have.
+            if others_fetch {
+                check_can_begin(&*self.page.shared.open.host)?;
+            }
             requests.wait(&missing)?;
         }
     }
