@@ -88,7 +88,9 @@ impl KvTransaction for ExclusiveTransaction {
     }
 
     fn commit(self: Box<Self>) -> Result<()> {
-        let ExclusiveTransaction { host, state, view, read_only, notified, branch, shared } = *self;
+        // Dropped from the last to the first: if the others are the last handles, their end writes
+        // to the host, so the transaction there must have ended before.
+        let ExclusiveTransaction { shared, branch, notified, read_only, view, state, host } = *self;
         let draft = shared.draft(&state.root, view.writes())?;
         if read_only || draft.root == state.root {
             return Ok(());

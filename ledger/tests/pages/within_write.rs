@@ -10,7 +10,9 @@ use std::time::{Duration, Instant};
 use permazen_kv::lmdb::LmdbStore;
 use permazen_kv::memory::MemoryStore;
 use permazen_kv::sqlite::SqliteStore;
-use permazen_kv::{KvDatabase, KvDatabaseExt, KvError, KvRead, KvTransaction, KvWrite, TxOptions};
+use permazen_kv::{
+    AtomicKvStore, KvDatabase, KvDatabaseExt, KvError, KvRead, KvTransaction, KvWrite, TxOptions,
+};
 use permazen_ledger::{
     CommitId, LastWriterWins, LedgerError, MAIN, Page, PageId, Repository, Result, Retention,
     ValueWriter,
@@ -337,4 +339,20 @@ fn a_transaction_that_holds_the_host_is_not_waited_for_by_its_own_thread() {
     });
     value.finish().unwrap();
     assert!(page.verify().unwrap().findings.is_empty());
+}
+
+/// The last handles go with the transaction, and closing the repository writes to the host.
+#[test]
+fn a_transaction_that_holds_the_host_ends_before_the_last_handles() {
+    let repository =
+        Repository::builder(MemoryStore::new()).manual_maintenance().open_or_create().unwrap();
+    let page = repository.create_page("test", PageId::ROOT).unwrap();
+    let store = page.database(MAIN).unwrap().store().clone();
+    let tx = AtomicKvStore::hold(&store, Duration::ZERO).unwrap().unwrap();
+    drop((store, page, repository));
+    let start = Instant::now();
+    // It has changed nothing.
+    tx.commit().unwrap();
+    // It would wait for itself for 30 seconds.
+    assert!(start.elapsed() < Duration::from_secs(20), "{:?}", start.elapsed());
 }
