@@ -289,15 +289,28 @@ impl WatchTracker {
     /// Ends the watches of all keys that `writes` touches. Costs a search for each change or for
     /// each watched key, whichever are fewer.
     pub fn notify(&self, writes: &Writes) {
-        tell(&self.table, |table| table.touched(writes));
+        self.take_written(writes).tell();
     }
 
     /// Ends the watches of all keys for which `written` is true. Calls `written` once for each
     /// watched key.
     pub fn notify_where(&self, written: impl Fn(&[u8]) -> bool) {
-        tell(&self.table, |table| {
-            table.by_key.keys().filter(|key| written(key)).cloned().collect()
-        });
+        self.take_where(written).tell();
+    }
+
+    /// The watches that [`notify`](Self::notify) ends, to be told when the caller has given up its
+    /// locks.
+    pub(crate) fn take_written(&self, writes: &Writes) -> WrittenWatches {
+        WrittenWatches { slots: take(&self.table, |table| table.touched(writes)) }
+    }
+
+    /// The watches that [`notify_where`](Self::notify_where) ends, to be told when the caller has
+    /// given up its locks.
+    pub(crate) fn take_where(&self, written: impl Fn(&[u8]) -> bool) -> WrittenWatches {
+        let find = |table: &Table| {
+            table.by_key.keys().filter(|key| written(key)).cloned().collect::<Vec<_>>()
+        };
+        WrittenWatches { slots: take(&self.table, find) }
     }
 
     /// The watches, for a store that reports the writes of others.
@@ -326,13 +339,8 @@ impl WatchTracker {
     }
 }
 
-/// Ends the watches of the keys that `find` returns.
-fn tell(table: &Mutex<Table>, find: impl FnOnce(&Table) -> Vec<Vec<u8>>) {
-    // A thread that is woken may drop a watch at once, and that needs the lock of the table.
-    WrittenWatches { slots: take(table, find) }.tell();
-}
-
-/// Takes out the watches of the keys that `find` returns.
+/// Takes out the watches of the keys that `find` returns. They are told without the lock of the
+/// table: a thread that is woken may drop a watch at once, which needs that lock.
 fn take(table: &Mutex<Table>, find: impl FnOnce(&Table) -> Vec<Vec<u8>>) -> Vec<Arc<Slot>> {
     let mut table = lock(table);
     let mut taken = Vec::new();

@@ -85,7 +85,7 @@ impl MemoryStore {
         let permit =
             if options.read_only { None } else { Some(self.shared.writer.acquire_for(options)?) };
         let CommittedTree { tree, version } = self.current();
-        let writer = permit.map(|permit| Writer { _permit: permit, before: tree.clone() });
+        let writer = permit.map(|permit| Writer { permit, before: tree.clone() });
         let seen = MemorySnapshot { tree: tree.for_changes(version + 1) };
         let deadline = Deadline::new(options.timeout);
         Ok(MemoryTransaction { store: self.clone(), version, seen, writer, deadline })
@@ -244,7 +244,7 @@ struct MemoryTransaction {
 /// The state of a transaction that writes.
 struct Writer {
     /// The right to write.
-    _permit: WritePermit,
+    permit: WritePermit,
     /// The version that the transaction began with. While it is held here, no node of it is changed
     /// in place.
     before: Tree,
@@ -315,14 +315,17 @@ impl KvTransaction for MemoryTransaction {
 
     fn commit(self: Box<Self>) -> Result<()> {
         self.deadline.check()?;
-        let this = *self;
-        let tree = &this.seen.tree;
-        if let Some(Writer { before, .. }) = &this.writer
-            && !tree.same_as(before)
+        let MemoryTransaction { store, version, seen, writer, .. } = *self;
+        let tree = &seen.tree;
+        if let Some(Writer { permit, before }) = writer
+            && !tree.same_as(&before)
         {
-            this.store.publish(CommittedTree { tree: tree.clone(), version: this.version + 1 });
-            this.store.shared.watches.notify_where(|key| tree.has_written(before, key));
-            return this.store.shared.writer.counts().committed(Ok(()));
+            store.publish(CommittedTree { tree: tree.clone(), version: version + 1 });
+            let written = store.shared.watches.take_where(|key| tree.has_written(&before, key));
+            // The commit is over: who is woken on this thread may write at once.
+            drop(permit);
+            written.tell();
+            return store.shared.writer.counts().committed(Ok(()));
         }
         Ok(())
     }

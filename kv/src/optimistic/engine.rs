@@ -253,13 +253,15 @@ impl<S: AtomicKvStore> Engine<S> {
         }
         state.snapshot = None;
         drop(state);
-        if others_wrote.get() {
+        let written = match others_wrote.get() {
             // It is not known which keys the other writers wrote.
-            self.watches.notify_where(|_| true);
-        } else {
-            self.watches.notify(&writes);
-        }
+            true => self.watches.take_where(|_| true),
+            false => self.watches.take_written(&writes),
+        };
+        // The commit is over: who is woken on this thread may commit at once.
         drop(committing);
+        drop(turn);
+        written.tell();
         result.map(drop)
     }
 }

@@ -340,6 +340,44 @@ fn a_watch_is_a_future() {
     assert!(std::pin::Pin::new(&mut watch).poll(&mut context).is_ready());
 }
 
+/// Commits when it is woken.
+struct CommitsWhenWoken(Arc<dyn KvDatabase>);
+
+impl std::task::Wake for CommitsWhenWoken {
+    fn wake(self: Arc<Self>) {
+        let options = TxOptions::writing().with_wait(Duration::ZERO);
+        let mut tx = self.0.begin(&options).unwrap();
+        // It sees the commit that has woken it.
+        assert!(tx.get(&[1]).unwrap().is_some());
+        tx.put(&[2], &[2]).unwrap();
+        tx.commit().unwrap();
+    }
+}
+
+/// Those who watch are told when the commit is over, by the thread that has made it.
+#[test]
+fn who_is_woken_by_a_commit_may_commit_at_once() {
+    let memory = MemoryStore::new();
+    let databases: [Arc<dyn KvDatabase>; 2] =
+        [Arc::new(memory), Arc::new(OptimisticDatabase::new(MemoryStore::new()))];
+    for db in databases {
+        let (sender, committed) = std::sync::mpsc::channel();
+        // If it waits for itself, it does so for ever.
+        thread::spawn(move || {
+            let waker = Arc::new(CommitsWhenWoken(Arc::clone(&db))).into();
+            let mut context = std::task::Context::from_waker(&waker);
+            let mut tx = db.begin(&TxOptions::writing()).unwrap();
+            let mut watch = tx.watch(&[1]).unwrap();
+            assert!(std::pin::Pin::new(&mut watch).poll(&mut context).is_pending());
+            tx.put(&[1], &[1]).unwrap();
+            tx.commit().unwrap();
+            let woken = db.begin(&TxOptions::reading()).unwrap().get(&[2]).unwrap().is_some();
+            sender.send(woken).unwrap();
+        });
+        assert_eq!(committed.recv_timeout(Duration::from_secs(60)), Ok(true));
+    }
+}
+
 #[test]
 fn t080_t082_t083_a_stopped_database_is_of_no_use() {
     let db = OptimisticDatabase::new(MemoryStore::new());
