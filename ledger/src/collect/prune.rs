@@ -226,9 +226,10 @@ impl Prune {
         }
         let all = first(&self.to_remove);
         let ids: Vec<_> = all.iter().map(|at| self.history.commit(*at).id).collect();
-        let free: BTreeSet<_> = page.pins.begin_removal(&ids).into_iter().collect();
+        // Also if the host panics, the removal ends, for readers wait for that.
+        let removal = page.pins.begin_removal(&ids);
         let mut slice = all.clone();
-        slice.retain(|at| free.contains(&self.history.commit(*at).id));
+        slice.retain(|at| removal.free.contains(&self.history.commit(*at).id));
         let removed = self.remove(page, &mut tx, &slice, &mut counts).and_then(|removed| {
             // Commits that wrote no pieces count too: they may have been the last to reach pieces
             // of others. With reference rows, suspects are rows instead of this count.
@@ -242,7 +243,7 @@ impl Prune {
             tx.commit()?;
             Ok(removed)
         });
-        page.pins.end_removal();
+        drop(removal);
         self.children.lose(removed?.children);
         self.to_remove.drain(..all.len());
         self.keep_version = self.keep_version.wrapping_add(1);

@@ -1,6 +1,6 @@
 //! Pins of the commits of a page that this process reads. No process removes a pinned commit.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 use super::clock::have_passed;
@@ -42,6 +42,26 @@ pub(crate) struct Pin {
     pins: Arc<Pins>,
     commit: CommitId,
     reason: PinReason,
+}
+
+/// Commits that are being removed: no thread can pin them until this is dropped, whether they were
+/// removed or not.
+#[derive(Debug)]
+pub(crate) struct Removal<'p> {
+    pins: &'p Pins,
+    /// The commits that were not pinned.
+    pub(crate) free: BTreeSet<CommitId>,
+}
+
+impl Drop for Removal<'_> {
+    fn drop(&mut self) {
+        let mut state = self.pins.lock();
+        state.going.clear();
+        // A thread that has read a commit while it was removed must read it again.
+        state.removals += 1;
+        drop(state);
+        self.pins.removed.notify_all();
+    }
 }
 
 impl Pin {
@@ -113,9 +133,8 @@ impl Pins {
         self.lock().commits.keys().copied().collect()
     }
 
-    /// Begins to remove those of these commits that are not pinned, and returns them. No thread can
-    /// pin them until [`end_removal`](Pins::end_removal).
-    pub(crate) fn begin_removal(&self, commits: &[CommitId]) -> Vec<CommitId> {
+    /// Begins to remove those of these commits that are not pinned.
+    pub(crate) fn begin_removal(&self, commits: &[CommitId]) -> Removal<'_> {
         let mut state = self.lock();
         state.removals += 1;
         let is_free = |id: &&CommitId| {
@@ -123,19 +142,10 @@ impl Pins {
                 .iter()
                 .all(|reason| !state.commits.contains_key(&(**id, *reason)))
         };
-        let free: Vec<_> = commits.iter().filter(is_free).copied().collect();
+        let free: BTreeSet<_> = commits.iter().filter(is_free).copied().collect();
         state.going.extend(free.iter().copied());
-        free
-    }
-
-    /// Ends a removal, whether it was done or not.
-    pub(crate) fn end_removal(&self) {
-        let mut state = self.lock();
-        state.going.clear();
-        // A thread that has read a commit while it was removed must read it again.
-        state.removals += 1;
         drop(state);
-        self.removed.notify_all();
+        Removal { pins: self, free }
     }
 
     /// The pins that are old enough for a row and have no row of this process, each with a new

@@ -3,14 +3,15 @@
 use std::future::Future;
 use std::io::Write;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, mpsc};
 use std::task::Context;
 use std::thread;
 use std::time::Duration;
 
+use permazen_kv::fault::FaultStore;
 use permazen_kv::memory::MemoryStore;
 use permazen_kv::{Capabilities, KvDatabase, KvTransaction, KvWrite, TxOptions};
-use permazen_ledger::{LedgerError, MAIN, Page, PageId, Repository};
+use permazen_ledger::{LedgerError, MAIN, Page, PageId, Repository, Retention};
 
 use crate::support::page::put;
 
@@ -155,4 +156,32 @@ fn a_value_of_which_a_panic_has_lost_a_part_is_gone() {
         assert_eq!(value.finish().unwrap().value_len(), 40 << 18);
     }
     assert!(page.verify().unwrap().findings.is_empty());
+}
+
+#[test]
+fn a_commit_that_was_being_removed_is_not_waited_for_after_a_panic() {
+    for operation in 1.. {
+        let host = FaultStore::new(MemoryStore::new());
+        let faults = host.faults();
+        // It removes commits without a grace time.
+        let builder = Repository::builder(host).exclusive().manual_maintenance();
+        let page = builder.open_or_create().unwrap().create_page("test", PageId::ROOT).unwrap();
+        put_key(&page, b"a");
+        let old = page.head(MAIN).unwrap();
+        put_key(&page, b"b");
+        page.set_retention(Retention::Heads).unwrap();
+        faults.fail_nth(operation, || panic!("the host has panicked, as the test wants"));
+        let collected = catch_unwind(AssertUnwindSafe(|| page.collect()));
+        faults.stop();
+        // It is there still, or it is removed.
+        let (sender, read) = mpsc::channel();
+        let reader = page.clone();
+        thread::spawn(move || sender.send(reader.snapshot(&old).is_ok()));
+        let is_there = read.recv_timeout(LONG).unwrap();
+        if let Ok(collected) = collected {
+            collected.unwrap();
+            assert!(!is_there);
+            break;
+        }
+    }
 }
