@@ -135,7 +135,7 @@ fn an_open_store_is_checked_and_repaired_after_a_question() {
     assert_eq!(run(&yes, subject, &[]).0, FINDINGS);
 }
 
-/// In such a store the right to write keeps nobody away.
+/// In such a store, others can write although one has the right to write.
 #[test]
 fn a_repair_does_not_overwrite_what_another_program_has_written_meanwhile() {
     let dir = tempfile::TempDir::new().unwrap();
