@@ -108,9 +108,9 @@ fn sets_are_read_when_they_are_used() {
         Ok(some.intersection(tx.index(Person::TAGS)?.get("t")?).difference(places.get("4")?))
     });
     assert_eq!(spent, [0; 3]);
-    let (found, [gets, ..]) = cost(&counter, || set.count());
+    let (found, all @ [gets, seeks, steps]) = cost(&counter, || set.count());
     assert_eq!((found, gets), (10, 0));
-    // Only as much as is needed.
-    let (page, [_, seeks, steps]) = cost(&counter, || set.page(1, None));
-    assert!(page.next.is_some() && seeks < 20 && steps < 100, "{seeks} {steps}");
+    // Only as much as is needed, which depends on the random order of the objects.
+    let (page, spent) = cost(&counter, || set.page(1, None));
+    assert!(page.next.is_some() && spent[1] <= seeks && spent[2] < steps, "{spent:?} of {all:?}");
 }
