@@ -62,7 +62,7 @@ impl Command for Check {
     }
 
     fn reads_with_certainty(&self) -> bool {
-        true
+        self.args.reads_with_certainty()
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::time::Instant;
 
+use permazen::kv::KvDatabase;
 use permazen::object::Transaction;
 use permazen::open::StoreKind;
 
@@ -124,8 +125,11 @@ impl Work<'_> {
         script: &Script,
         edits: bool,
     ) -> Result<Answer, Failure> {
+        // The next one prints a note on what a piece that does not edit sees, so that comes later.
+        if !edits {
+            self.refuse_if_waiting_for_itself(piece)?;
+        }
         self.refuse_if_pending(edits)?;
-        self.refuse_if_waiting_for_itself(piece)?;
         let asks = matches!(&piece.kind, PieceKind::Command(command) if command.asks());
         if edits && !asks && !self.is_wanted("this is committed at once; continue? [y/N] ")? {
             return Ok(Answer::No);
@@ -156,11 +160,15 @@ impl Work<'_> {
     }
 
     /// Refuses a piece that waits until no transaction writes to the server, while the one that is
-    /// open here does: it would wait for itself. Only PostgreSQL has something to wait for.
+    /// open here does: it would wait for itself. Only PostgreSQL has something to wait for. Of the
+    /// servers that are used like it, CockroachDB and YugabyteDB have not; their stores do not say
+    /// that they are serializable.
     fn refuse_if_waiting_for_itself(&self, piece: &Piece) -> Result<(), Failure> {
         let waits =
             matches!(&piece.kind, PieceKind::Command(command) if command.reads_with_certainty());
-        let is_on_postgres = self.session.store().kind() == StoreKind::Postgres;
+        let store = self.session.store();
+        let is_on_postgres =
+            store.kind() == StoreKind::Postgres && store.capabilities().serializable;
         if !waits || !is_on_postgres || self.shared.pending_now().transaction.is_none() {
             return Ok(());
         }

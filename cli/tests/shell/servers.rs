@@ -272,12 +272,17 @@ fn a_check_and_a_copy_beside_an_open_transaction_on_a_table_are_refused() {
     person.types("create Pet name = \"Tom\"");
     let shown = person.types(&format!("check\ncopy {back}"));
     assert!(!shown.contains("Checking") && !shown.contains("Copied"), "{shown}");
+    // What waits for nothing is not refused.
+    let shown = person.types("check --repair --dry-run");
+    assert!(shown.contains("Checking") && shown.contains("No findings"), "{shown}");
     assert!(person.types("commit").contains("committed: Pet: 1 created"));
     let shown = person.types(&format!("check\ncopy {back}"));
     assert!(shown.contains("No findings") && shown.contains("Copied"), "{shown}");
     let left = person.leaves();
     let refused = "one is open here: `commit` it or `rollback` before";
     assert_eq!((left.code, left.err.matches(refused).count()), (0, 2), "{left:?}");
+    // Only what runs says what it sees.
+    assert_eq!(left.err.matches("this sees what is committed").count(), 1, "{left:?}");
 }
 
 #[test]

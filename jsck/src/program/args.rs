@@ -155,6 +155,12 @@ impl CheckArgs {
         self.repairs() || self.apply_undo.is_some()
     }
 
+    /// Whether it only checks, and so reads only what a server cannot take back any more, for which
+    /// it waits there until transactions that write have ended.
+    pub fn reads_with_certainty(&self) -> bool {
+        self.repair.is_none() && self.apply_undo.is_none()
+    }
+
     /// Whether it repairs the database.
     pub(super) fn repairs(&self) -> bool {
         self.repair.is_some() && !self.dry_run
