@@ -3,7 +3,8 @@
 use std::path::Path;
 use std::process::Command;
 
-use permazen::open::StoreKind;
+use permazen::kv::{Direction, KeySpan, KvDatabase, KvRead, KvWrite, TxOptions};
+use permazen::open::{Opening, StoreKind};
 use permazen_test_servers::{Etcd, Postgres};
 
 use crate::prompt::Person;
@@ -319,6 +320,79 @@ fn a_table_is_backed_up_before_it_is_repaired() {
     let repaired = Ran::of(repair.current_dir(db.file("")));
     assert!(repaired.code == 1 && repaired.out.contains("Repaired: 1 changes"), "{repaired:?}");
     assert_eq!(dump(&format!("xml:{}", backup.display())), before);
+    assert_eq!(run(&url, &["check"]).code, 0);
+}
+
+/// After a question, the transaction of the repair itself reads what is backed up.
+#[test]
+fn a_repair_that_asks_backs_up_on_one_connection() {
+    let Some(server) = Postgres::shared() else { return };
+    let (db, url) = (Fixture::new(), server.new_table());
+    db.run(&["copy", &url]).done();
+    let dump = |store: &str| run(store, &["kv", "dump", "-"]).done();
+    for setting in ["connections=1", "deferrable=on"] {
+        run(&url, &["--write", "--yes", "kv", "put", "11416e6f001000000000000001", ""]).done();
+        let (before, setting_url) = (dump(&url), format!("{url}&{setting}"));
+        let [undo, backup] = ["undo", "backup"].map(|name| db.file(&format!("{name}-{setting}")));
+        let files = format!("--undo-file '{}' --backup '{}'", undo.display(), backup.display());
+        let options = ["--write", "--wait", "10s"];
+        let mut person = Person::on(Path::new(&setting_url), &options);
+        let shown = person.types(&format!("check --repair {files}\ny"));
+        assert!(shown.contains("Repaired: 1 changes"), "{setting}: {shown}");
+        assert_eq!(person.leaves().code, 0);
+        assert_eq!(dump(&format!("xml:{}", backup.display())), before);
+        assert_eq!(run(&url, &["check"]).code, 0);
+    }
+    // Without a question, the backup needs a second connection.
+    run(&url, &["--write", "--yes", "kv", "put", "11416e6f001000000000000001", ""]).done();
+    let (undo, backup) = (db.file("undo"), db.file("backup"));
+    let options = ["--write", "--wait", "1s", "check", "--repair", "--yes"];
+    let files = ["--undo-file", undo.to_str().unwrap(), "--backup", backup.to_str().unwrap()];
+    let failed = run(&format!("{url}&connections=1"), &[&options[..], &files].concat());
+    assert_eq!(failed.code, 3, "{failed:?}");
+    let why = failed.err.trim_end();
+    assert!(why.contains("connections") && why.ends_with("; nothing was changed"), "{failed:?}");
+    assert!(!undo.exists() && !backup.exists());
+    assert_eq!(run(&url, &["check"]).code, 1);
+}
+
+/// A cluster compares at most 100,000 pairs in a commit.
+#[test]
+fn a_large_prefix_is_repaired_after_a_question() {
+    let Some(cluster) = Etcd::start(1, &["--max-txn-ops=2000"]) else { return };
+    let (db, url) = (Fixture::with_schema(SCHEMA), cluster.new_prefix());
+    db.run(&["--write", "create Pet name = \"Tom\""]);
+    db.run(&["copy", &url]).done();
+    let store = Opening::new().write(true).open(&url).unwrap();
+    let tx = store.begin(&TxOptions::reading()).unwrap();
+    let pairs = tx.scan(KeySpan::FULL, Direction::Forward).unwrap();
+    let pairs: Vec<_> =
+        pairs.map(|pair| pair.unwrap()).map(|(k, v)| (k.to_vec(), v.to_vec())).collect();
+    drop(tx);
+    // Pets have the storage ID 32.
+    let pet = pairs.iter().map(|(key, _)| key).find(|key| key.len() == 8 && key[0] == 32).unwrap();
+    let place = |key: &[u8]| key.windows(8).position(|part| part == &pet[..]);
+    let of_pet: Vec<_> = pairs.iter().filter_map(|pair| Some((pair, place(&pair.0)?))).collect();
+    let (least, together) = (100_001_u32.div_ceil(of_pet.len() as u32), 400);
+    for first in (0..least).step_by(together) {
+        let mut tx = store.begin(&TxOptions::writing()).unwrap();
+        for number in first..first + together as u32 {
+            for ((key, value), at) in &of_pet {
+                let mut key = key.clone();
+                key[at + 4..at + 8].copy_from_slice(&number.to_be_bytes());
+                tx.put(&key, value).unwrap();
+            }
+        }
+        tx.commit().unwrap();
+    }
+    run(&url, &["--write", "--yes", "kv", "put", "11416e6f001000000000000001", ""]).done();
+    let [undo, backup] = ["undo", "backup"].map(|name| db.file(name));
+    let files = format!("--undo-file '{}' --backup '{}'", undo.display(), backup.display());
+    let mut person = Person::on(Path::new(&url), &["--write"]);
+    let shown = person.types(&format!("check --repair {files}\ny"));
+    assert!(shown.contains("Repaired: 1 changes"), "{shown}");
+    assert_eq!(person.leaves().code, 0);
+    assert!(undo.exists() && backup.exists());
     assert_eq!(run(&url, &["check"]).code, 0);
 }
 

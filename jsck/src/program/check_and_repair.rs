@@ -9,7 +9,8 @@ use std::time::{Duration, Instant};
 
 use crate::{Finding, Intent, Options, Progress, RepairReport, Report};
 use permazen::kv::overlay::MutableView;
-use permazen::kv::{KvTransaction, KvWrite, TxOptions};
+use permazen::kv::xml::XmlError;
+use permazen::kv::{KvError, KvRead, KvTransaction, KvWrite, TxOptions};
 
 use super::args::CheckArgs;
 use super::database::{Database, NotCommitted, dump};
@@ -199,18 +200,26 @@ impl Repair<'_, '_> {
     fn at_once(&self, output: &mut dyn Presenter) -> Result<(Report, Mended), Failure> {
         let mut kv = self.database.begin_writing(self.terminal)?;
         let mut undo = UndoFile::create(&self.files.undo, self.database)?;
-        let mut backup = None;
+        let (mut backup, mut failed) = (None, None);
         let repaired = self.watched(output, |finding, progress| {
             crate::repair(&mut *kv, self.options, finding, progress, &mut |intent| {
                 undo.add(intent)?;
                 // Once is enough: in every pass, a reading transaction sees the state before the
                 // repair.
                 if matches!(intent, Intent::Pass) && backup.is_none() {
-                    backup = Some(self.back_up().map_err(io::Error::other)?);
+                    backup = Some(self.back_up_beside().map_err(|why| {
+                        failed = Some(why);
+                        io::Error::other("there is no backup")
+                    })?);
                 }
                 Ok(())
             })
-        })?;
+        });
+        // As an I/O error, this would lose its exit code.
+        if let Some(why) = failed {
+            return Err(why);
+        }
+        let repaired = repaired?;
         self.has_read(&repaired);
         if repaired.changes == 0 || self.stopped() {
             kv.rollback();
@@ -233,17 +242,10 @@ impl Repair<'_, '_> {
                 return Ok((repair.found, Mended::nothing(&repair)));
             }
             let mut kv = self.database.begin_writing(self.terminal)?;
-            let others_write = self.database.store().capabilities().concurrent_writers;
-            if others_write || version.is_none() || kv.version() != version {
-                // Where others can write now, the transaction that makes the changes must itself
-                // read what they were made from, or it could overwrite a change of others without
-                // a conflict. All changes are compared, not only the pairs of the changes agreed
-                // to: a change of other pairs may make other repairs necessary.
-                let (mut ignore, mut quiet) = (|_: &Finding| {}, |_: &Progress| {});
-                let view = &mut MutableView::untracked(&*kv);
-                let again = self.try_on(view, &mut ignore, &mut quiet);
-                let (_, again) = again.map_err(|e| self.database.unchanged(&e))?;
-                if again != plan && !self.stopped() {
+            let offered = self.database.store().capabilities();
+            if offered.concurrent_writers || version.is_none() || kv.version() != version {
+                let is_same = self.would_repeat(&plan, &*kv);
+                if !is_same.map_err(|e| self.database.unchanged(&e))? && !self.stopped() {
                     kv.rollback();
                     output.again();
                     self.left_alone.set(0);
@@ -255,7 +257,13 @@ impl Repair<'_, '_> {
                 let (old, new) = (old.as_deref(), new.as_deref());
                 undo.add(&Intent::Change { key: &key, old, new })?;
             }
-            let backup = self.back_up()?;
+            let backup = match offered.small_transactions {
+                // The commit would depend on all pairs, and be refused.
+                true => self.back_up_beside()?,
+                // A second transaction could wait in vain on PostgreSQL: for a second connection,
+                // or until this one ends.
+                false => self.back_up(&*kv)?,
+            };
             if self.stopped() {
                 kv.rollback();
                 return Ok((repair.found, Mended::nothing(&repair)));
@@ -269,6 +277,33 @@ impl Repair<'_, '_> {
             let undo = self.commit(kv, undo, backup)?;
             return Ok((repair.found, Mended { changes, ..Mended::made(&repair, Some(undo)) }));
         }
+    }
+
+    /// Whether a repair would still make these changes. `kv` is the transaction that makes them
+    /// next. All changes are compared, not only the pairs of the changes agreed to: a change of
+    /// other pairs may make other repairs necessary.
+    fn would_repeat(&self, plan: &Plan, kv: &(dyn KvTransaction + Send)) -> crate::Result<bool> {
+        let (mut ignore, mut quiet) = (|_: &Finding| {}, |_: &Progress| {});
+        if !self.database.store().capabilities().small_transactions {
+            // Where others can write now, the transaction that makes the changes must itself read
+            // what they were made from, or it could overwrite a change of others without a
+            // conflict.
+            let view = &mut MutableView::untracked(kv);
+            let (_, again) = self.try_on(view, &mut ignore, &mut quiet)?;
+            return Ok(again == *plan);
+        }
+        // Such a store refuses a commit that depends on very many pairs. So this one depends only
+        // on the pairs that it replaces: a later change of others to those is a conflict, a later
+        // change to other pairs is not.
+        if self.look_with(&mut ignore, &mut quiet)?.plan != *plan {
+            return Ok(false);
+        }
+        for Change { key, old, .. } in plan.changes() {
+            if kv.get(&key)?.as_deref() != old.as_deref() {
+                return Ok(false);
+            }
+        }
+        Ok(true)
     }
 
     /// Commits the changes. Before that, everything that is needed to undo them is on disk.
@@ -364,22 +399,38 @@ impl Repair<'_, '_> {
         result.map_err(|e| self.database.unchanged(&e))
     }
 
-    /// Writes all pairs to the backup, if one was asked for, while the caller has a transaction
-    /// that writes and has read what it changes. `None` if the program was stopped.
-    fn back_up(&self) -> Result<Option<NewFile>, Failure> {
+    /// Writes all pairs to the backup, if one was asked for. `None` if the program was stopped.
+    fn back_up(&self, kv: &dyn KvRead) -> Result<Option<NewFile>, Failure> {
         let Some(path) = &self.files.backup else { return Ok(None) };
         let mut file = NewFile::create(path)?;
-        // Not a certain transaction: on a server, that waits until those that write have ended, and
-        // one of them is the caller's. Instead, its commit says whether there was a conflict.
-        let kv = self.database.store().begin(&TxOptions::reading())?;
         let out = Stoppable { out: file.file(), stopped: &|| self.stopped() };
-        let written = dump(&*kv, path, out);
+        let written = dump(kv, out);
         if self.stopped() {
             return Ok(None);
         }
-        written?;
-        kv.commit()?;
-        Ok(Some(file))
+        match written {
+            Ok(()) => Ok(Some(file)),
+            Err(XmlError::Store(error)) => Err(self.database.unchanged(&error.into())),
+            Err(error) => Err(format!("{}: {error}; nothing was changed", path_text(path)).into()),
+        }
+    }
+
+    /// Does the same in a transaction of its own, while the caller has one that writes and cannot
+    /// be read here. On PostgreSQL this needs a second connection, and with `deferrable=on` it
+    /// waits in vain for the end of that of the caller.
+    fn back_up_beside(&self) -> Result<Option<NewFile>, Failure> {
+        if self.files.backup.is_none() {
+            return Ok(None);
+        }
+        let unchanged = |error: KvError| self.database.unchanged(&error.into());
+        // Not a certain transaction: on a server, that waits until those that write have ended, and
+        // one of them is the caller's. Instead, its commit says whether there was a conflict.
+        let kv = self.database.store().begin(&TxOptions::reading()).map_err(unchanged)?;
+        let file = self.back_up(&*kv)?;
+        if file.is_some() {
+            kv.commit().map_err(unchanged)?;
+        }
+        Ok(file)
     }
 }
 

@@ -326,7 +326,8 @@ impl Database {
             let kv = self.begin(false)?;
             let wrap = |e: std::io::Error| format!("{}: {e}", path_text(&self.path));
             files::replace(&self.path, |file| {
-                dump(&*kv, &self.path, &mut *file)?;
+                let written = dump(&*kv, &mut *file);
+                written.map_err(|e| format!("{}: {e}", path_text(&self.path)))?;
                 Ok(file.sync_all().map_err(wrap)?)
             })?;
             files::sync_directory(&self.path).map_err(wrap)?;
@@ -336,8 +337,6 @@ impl Database {
 }
 
 /// Writes all pairs as XML.
-pub(super) fn dump(kv: &dyn KvRead, path: &Path, out: impl Write) -> Result<(), Failure> {
-    xml::dump(kv, KeySpan::FULL, xml::Style::Indented, out)
-        .map_err(|e| format!("{}: {e}", path_text(path)))?;
-    Ok(())
+pub(super) fn dump(kv: &dyn KvRead, out: impl Write) -> Result<(), xml::XmlError> {
+    xml::dump(kv, KeySpan::FULL, xml::Style::Indented, out).map(drop)
 }
