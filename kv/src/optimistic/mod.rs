@@ -109,7 +109,8 @@ impl<S: AtomicKvStore> OptimisticDatabase<S> {
 
     /// Ends all watches with an error. From then on every use of a transaction fails with
     /// [`KvError::Stale`], also if the transaction is open already. A running commit is finished
-    /// first. The database cannot be started again. Stopping it twice does no harm.
+    /// first, but this can return before that commit has told those that watch what it wrote. The
+    /// database cannot be started again. Stopping it twice does no harm.
     pub fn stop(&self) {
         self.engine.stop();
     }

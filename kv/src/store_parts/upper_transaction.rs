@@ -78,7 +78,8 @@ impl UpperTransaction {
     pub(super) fn noticing_refusal<T>(begin: impl FnOnce() -> T) -> (T, bool) {
         REFUSED.set(false);
         let begun = begin();
-        (begun, REFUSED.take())
+        // It stays set: this may be within the `begin` of another store, whose caller looks too.
+        (begun, REFUSED.get())
     }
 
     pub(crate) fn has_refused(&self) -> bool {

@@ -134,8 +134,9 @@ pub(crate) fn has_waited_in_vain() -> bool {
 }
 
 /// Fails if a transaction that writes cannot begin on this thread however long it waits, because it
-/// would wait for itself, or because this process was forked. Waits for nothing, and changes
-/// nothing. It does not report other failures, nor that another transaction has the right to write:
+/// would wait for itself, or because this process was forked. It does not wait for the right to
+/// write, except on LMDB for up to 100 ms while another process has it. It changes nothing, but
+/// counts as a begun transaction. It does not report other failures, nor that another transaction has the right to write:
 /// the transaction that begins later finds these out.
 ///
 /// # Errors

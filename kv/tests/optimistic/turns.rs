@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, mpsc};
 use std::thread;
 use std::time::Duration;
 
+use permazen_kv::__internal::check_can_begin;
 use permazen_kv::memory::MemoryStore;
 use permazen_kv::optimistic::OptimisticDatabase;
 use permazen_kv::prefix::Prefixed;
@@ -215,6 +216,27 @@ fn a_thread_that_has_its_turn_can_write_to_the_store() {
             db.read(|tx| Ok([KEY, b"elsewhere"].map(|key| tx.get(key).unwrap().is_some())));
         assert_eq!(values.unwrap(), [true; 2]);
     });
+}
+
+/// The store above asks the one below first, as pages of a ledger do.
+#[test]
+fn a_store_above_does_not_hide_that_this_thread_would_wait_for_itself() {
+    struct Above(MemoryStore);
+    impl KvDatabase for Above {
+        fn begin(&self, options: &TxOptions) -> Result<Box<dyn KvTransaction + Send>> {
+            check_can_begin(&self.0)?;
+            self.0.begin(options)
+        }
+    }
+    let above = Above(MemoryStore::new());
+    let db = OptimisticDatabase::new(above.0.clone());
+    check_can_begin(&above).unwrap();
+    let tx = db.begin(&TxOptions::writing().with_failed(6)).unwrap();
+    for refused in [check_can_begin(&above.0), check_can_begin(&above)] {
+        assert!(refused.is_err_and(|error| error.to_string().contains("write through that one")));
+    }
+    tx.commit().unwrap();
+    check_can_begin(&above).unwrap();
 }
 
 #[test]
