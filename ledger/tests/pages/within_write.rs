@@ -226,7 +226,9 @@ fn a_value_that_is_being_stored_is_not_waited_for() {
         })
         .unwrap();
     // A thread that comes too late to store its part would wait for the next closure.
+    let until = Instant::now() + Duration::from_secs(60);
     while count_rows(&host, STREAMS) < 3 {
+        assert!(Instant::now() < until, "{} parts are stored", count_rows(&host, STREAMS));
         thread::yield_now();
     }
     let [mut first, second, third] = writers;

@@ -21,7 +21,9 @@ struct Busy {
 impl KvDatabase for Busy {
     fn begin(&self, options: &TxOptions) -> permazen_kv::Result<Box<dyn KvTransaction + Send>> {
         let until = *self.until.lock().unwrap();
-        if !options.read_only && until.is_some_and(|until| Instant::now() < until) {
+        // Before a pause, it is asked without waiting whether another attempt is in vain.
+        let is_attempt = !options.read_only && options.wait != Some(Duration::ZERO);
+        if is_attempt && until.is_some_and(|until| Instant::now() < until) {
             self.attempts.fetch_add(1, Ordering::Relaxed);
             return Err(KvError::Retry("others write".to_owned()));
         }
