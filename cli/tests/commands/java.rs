@@ -3,7 +3,8 @@
 //!
 //! The driver in `tests/java` plays Java's part: it does the same as the commands `load` and
 //! `kvload` of Java's command line, which itself is not published. Without the driver or `java`
-//! these tests say what is missing and end; with `PERMAZEN_JAVA=1` they fail.
+//! the first of these tests says what is missing, and all of them end; with `PERMAZEN_JAVA=1` they
+//! fail.
 
 use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -43,7 +44,7 @@ struct Java {
 static JAVA: LazyLock<Option<Java>> = LazyLock::new(Java::start);
 
 impl Java {
-    /// Starts it; `None`, with the reason printed, if something is missing.
+    /// Starts it; `None` if something is missing, which is printed, once for all tests.
     fn start() -> Option<Java> {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/java");
         let started = std::fs::read_to_string(folder.join("target/classpath.txt"));

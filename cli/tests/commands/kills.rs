@@ -1,9 +1,10 @@
 //! Commands that are killed at any time: their changes are there as a whole or not at all.
 //!
-//! `PERMAZEN_CLI_KILLS=5000 cargo test -p permazen-cli --test commands kills` kills more often.
+//! `PERMAZEN_CLI_KILLS=5000 cargo test -p permazen-cli --test commands kills` kills more often,
+//! and with `PERMAZEN_ALL` the databases are larger.
 
 use std::process::{Command, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use crate::fixture::Fixture;
 
@@ -12,9 +13,14 @@ fn kills() -> u32 {
     number.map_or(5, |number| number.parse().expect("a number"))
 }
 
+/// How many persons the larger databases have.
+fn persons() -> u32 {
+    if std::env::var_os("PERMAZEN_ALL").is_some() { 1500 } else { 600 }
+}
+
 /// Runs a command again and again, and kills it after longer and longer times, of which the longest
-/// are longer than it needs. `check` looks at the database each time, and `prepare` brings the
-/// database back to where it was.
+/// are longer than a whole run has taken, since a command commits at its end. `check` looks at the
+/// database each time, and `prepare` brings the database back to where it was.
 fn kill(db: &Fixture, args: &[&str], mut prepare: impl FnMut(&Fixture), check: impl Fn(&Fixture)) {
     let run = || {
         let mut command = Command::new(env!("CARGO_BIN_EXE_permazen"));
@@ -30,7 +36,7 @@ fn kill(db: &Fixture, args: &[&str], mut prepare: impl FnMut(&Fixture), check: i
     for n in 0..kills {
         prepare(db);
         let mut child = run();
-        std::thread::sleep(whole * n / kills + Duration::from_micros(u64::from(n)));
+        std::thread::sleep(whole * (n + 1) * 6 / (5 * kills));
         // It may have ended by itself.
         let _ = child.kill();
         child.wait().expect("wait");
@@ -57,7 +63,7 @@ fn document(db: &Fixture, persons: u32) -> String {
 fn what_is_loaded_is_there_whole_or_not_at_all() {
     let db = Fixture::reference();
     let old = db.pairs();
-    let file = db.file("new.xml", document(&db, 600));
+    let file = db.file("new.xml", document(&db, persons()));
     let dump = db.name("old.xml");
     db.out(&["kv", "dump", &dump]);
     let other = Fixture::reference();
@@ -81,7 +87,7 @@ fn what_is_loaded_is_there_whole_or_not_at_all() {
 #[test]
 fn a_file_is_the_old_or_the_new_one() {
     let db = Fixture::reference();
-    let many = db.file("new.xml", document(&db, 600));
+    let many = db.file("new.xml", document(&db, persons()));
     db.out(&["--write", "load", "-R", &many]);
     let target = db.name("out.xml");
     let new = db.out(&["save", "-"]);
@@ -116,7 +122,7 @@ fn a_migration_that_is_killed_moves_whole_objects_and_goes_on() {
 #[test]
 fn a_copy_is_there_whole_or_not_at_all() {
     let db = Fixture::reference();
-    let many = db.file("new.xml", document(&db, 600));
+    let many = db.file("new.xml", document(&db, persons()));
     db.out(&["--write", "load", "-R", &many]);
     let all = db.pairs();
     for kind in ["lmdb", "sqlite", "xml"] {
