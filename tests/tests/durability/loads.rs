@@ -1,7 +1,8 @@
 //! Processes that load objects into a new database and are killed while they do. They leave an
 //! empty database, a complete one, or a store that says that it is only loaded in part.
 //!
-//! A tenth of `PERMAZEN_KILLS` is how often this is tried (default five times).
+//! A tenth of `PERMAZEN_KILLS` is how often this is tried (default five times). With
+//! `PERMAZEN_ALL`, there are more objects.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -16,7 +17,10 @@ use crate::processes::{Role, Store, check, say};
 use crate::random::{Random, seed, setting};
 use crate::workload::Workload;
 
-const OBJECTS: usize = 2000;
+/// How many objects are loaded.
+fn objects() -> usize {
+    if std::env::var_os("PERMAZEN_ALL").is_some() { 4000 } else { 2000 }
+}
 
 #[derive(PermazenObject)]
 struct Town {
@@ -32,15 +36,16 @@ fn open(kv: Arc<dyn KvDatabase>) -> Result<Permazen> {
 
 /// Loads, and says when it begins to write and when it has ended.
 fn load(db: &Permazen) {
-    // With so little memory, it writes many transactions.
+    // With so little memory, it writes a transaction for each 256 KiB of pairs. The names are so
+    // long that there are several transactions, also of index entries alone.
     let mut loader = db.loader().unwrap().memory(0);
     let mut twin = None;
-    for number in 0..OBJECTS {
-        let town = Town { name: format!("town {number}"), people: number as i64, twin };
+    for number in 0..objects() {
+        let town = Town { name: format!("town {number:0300}"), people: number as i64, twin };
         twin = Some(loader.add(town).unwrap());
     }
     say("finishing");
-    assert_eq!(loader.finish().unwrap().objects, OBJECTS as u64);
+    assert_eq!(loader.finish().unwrap().objects, objects() as u64);
     say("loaded");
 }
 
@@ -74,7 +79,7 @@ fn load_and_kill(store: Store) {
         match open(kv()) {
             Ok(db) => {
                 let count = db.read(|tx| tx.all::<Town>()?.count()).unwrap();
-                assert!(count == OBJECTS || count == 0 && !is_loaded, "{when}: {count} objects");
+                assert!(count == objects() || count == 0 && !is_loaded, "{when}: {count} objects");
                 if count == 0 {
                     empty += 1;
                     load(&db);
