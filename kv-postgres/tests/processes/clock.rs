@@ -54,11 +54,11 @@ fn a_program_an_hour_ahead_is_told_the_truth() {
     assert!((3_500..3_700).contains(&(clock - now)), "{clock} {now}");
     let mut records = Records::default();
     let mut answers_lost = 0;
-    // At each message, or at each second one.
+    // Each message is lost, or each second one; those of the two ways begin at different ones.
     let distance =
         if std::env::var("PERMAZEN_FAULTS").is_ok_and(|it| it == "full") { 1 } else { 2 };
-    for way in [Way::There, Way::Back] {
-        for at in (0..).step_by(distance) {
+    for (row, way) in [Way::There, Way::Back].into_iter().enumerate() {
+        for at in (row % distance..).step_by(distance) {
             assert!(at < 200, "it does not end");
             ahead.tell("look");
             ahead.hear("looked");
@@ -82,7 +82,10 @@ fn a_program_an_hour_ahead_is_told_the_truth() {
     assert!(records.unknown.is_empty(), "{:?}", records.unknown);
     assert!(records.check(&open(&server.url())).is_empty());
     println!("an hour ahead: {}, {answers_lost} of lost answers", records.summary());
-    assert!(answers_lost > 0 && records.failed.len() > 3, "{}", records.summary());
+    // There are few lost answers, so that their part can be less than the distance says.
+    let is_enough =
+        answers_lost > 3 / (distance * distance) && records.failed.len() >= 10 / distance;
+    assert!(is_enough, "{}", records.summary());
     let left = r#"SELECT string_agg(convert_from("token", 'UTF8'), ' ') FROM "KV_commit" WHERE octet_length("token") = 3"#;
     assert_eq!(server.sql(left), "new");
 }

@@ -59,8 +59,9 @@ fn of_value(value: &[u8]) -> u32 {
     u32::from_be_bytes(value.try_into().unwrap())
 }
 
-/// Four threads read a state twice each, while another one writes.
-fn read_while_others_write(store: &PostgresStore, snapshot: &SharedRead) {
+/// Four threads read a state twice each, while another one writes. `expected` is the sum of all
+/// values in that state.
+fn read_while_others_write(store: &PostgresStore, snapshot: &SharedRead, expected: u32) {
     let (all_ready, is_over) = (Barrier::new(5), AtomicBool::new(false));
     thread::scope(|scope| {
         let writer = scope.spawn(|| {
@@ -98,7 +99,7 @@ fn read_while_others_write(store: &PostgresStore, snapshot: &SharedRead) {
         let read: Vec<_> = readers.into_iter().flat_map(|reader| reader.join().unwrap()).collect();
         is_over.store(true, Ordering::Relaxed);
         writer.join().unwrap();
-        assert!(read.iter().all(|sum| *sum == read[0]), "{read:?}");
+        assert!(read.iter().all(|sum| *sum == expected), "{expected}: {read:?}");
     });
 }
 
@@ -109,7 +110,11 @@ fn threads_read_one_state_through_several_connections() {
     // So long that the threads read at the same time.
     world.proxy.set_delay(Duration::from_millis(20));
     // On a busy machine, a thread may have read all before the others begin.
+    let mut rounds = 0;
     let snapshot = (0..20).find_map(|_| {
+        rounds += 1;
+        // Nobody writes before the threads begin.
+        let expected = store.read(|tx| Ok(sum(tx))).unwrap();
         world.server.wait_until(NONE_IN_USE);
         // It has read already, which a certain transaction can be shared after.
         let tx = store.begin(&TxOptions::reading().with_certainty()).unwrap();
@@ -117,9 +122,10 @@ fn threads_read_one_state_through_several_connections() {
         let snapshot = tx.snapshot().unwrap();
         tx.commit().unwrap();
         assert_eq!(world.in_use(), 1);
-        read_while_others_write(&store, &snapshot);
+        read_while_others_write(&store, &snapshot, expected);
         (world.in_use() > 1).then_some(snapshot)
     });
+    eprintln!("read by several connections in round {rounds}");
     assert!(snapshot.is_some(), "all threads have read through one connection");
     assert!(store.read(|tx| Ok(sum(tx) > 0)).unwrap());
     drop(snapshot);
