@@ -16,14 +16,18 @@ use crate::peers::Lines;
 use crate::postgres::other_user;
 use crate::{free_port, missing};
 
-/// Ends the server when its input ends.
+/// Ends the server when its input ends, and removes the directory of the cluster. After a line of
+/// input, it leaves the directory, which a member needs that is started again. With several
+/// members, the last one that ends leaves nothing.
 const SUPERVISOR: &str = r#"
 "$@" >>"$LOG" 2>&1 &
 server=$!
 echo $server
 read -r line
+is_left=$?
 kill -KILL $server 2>/dev/null
 wait $server
+if [ $is_left != 0 ]; then rm -rf "$DIRECTORY"; fi
 "#;
 
 /// The extensions of a server's certificate. Clients, the gateway in the server among them, check
@@ -234,7 +238,8 @@ impl Etcd {
         run.args(["--initial-cluster", &peers.join(",")]);
         // A process that is killed loses nothing by that, and commits do not wait for the disk.
         run.arg("--unsafe-no-fsync");
-        run.args(&self.args).current_dir(self.path()).env("LOG", &log);
+        run.args(&self.args).current_dir(self.path());
+        run.env("LOG", &log).env("DIRECTORY", self.path());
         if let Some((user, group)) = other_user() {
             chown(&log, Some(user), Some(group)).unwrap();
             run.uid(user).gid(group);
@@ -293,7 +298,8 @@ impl Etcd {
     /// Ends a member at once.
     pub fn kill(&self, member: usize) {
         if let Some((mut child, _)) = self.members[member].running.lock().unwrap().take() {
-            drop(child.stdin.take());
+            // Without a line, the directory would go.
+            let _ = child.stdin.take().map(|mut input| input.write_all(b"ended\n"));
             child.wait().unwrap();
         }
     }

@@ -1,5 +1,6 @@
 //! Real servers for tests: each in a directory of its own, on the loopback device, never as root. A
-//! server ends with the process that started it, in whatever way that process ends.
+//! server ends with the process that started it, in whatever way that process ends, and its
+//! directory goes.
 //!
 //! If the programs of a server are not there, a test prints what is missing and ends; in CI it
 //! fails.
