@@ -236,42 +236,48 @@ fn whatever_fails_leaves_no_part_of_a_load() {
         }
         loader.finish()
     };
-    let (complete, db) = database();
+    let complete = FaultStore::new(MemoryStore::new());
+    let faults = complete.faults();
+    let complete: Arc<dyn KvDatabase> = Arc::new(complete);
+    let db = on(complete.clone());
+    faults.stop();
     load(&db).unwrap();
-    let complete = pairs(&*complete).len();
+    let operations = faults.operations();
     let (mut restored, mut refused) = (0, 0);
     let is_full = std::env::var("PERMAZEN_FAULTS").is_ok_and(|faults| faults == "full");
-    for n in (1..).step_by(if is_full { 1 } else { 3 }) {
+    let distance: u64 = if is_full { 1 } else { 2 };
+    // One operation fails, or nothing works any more from there on, as if the disk were gone. Both
+    // begin at different operations, and both come to the last one.
+    let failing = |kind: u64| {
+        let some = (1 + kind % distance..operations).step_by(distance as usize);
+        some.chain([operations]).map(move |n| (n, kind))
+    };
+    for (n, kind) in failing(0).chain(failing(1)) {
         let store = FaultStore::new(MemoryStore::new());
         let faults = store.faults();
         let store: Arc<dyn KvDatabase> = Arc::new(store);
         let db = on(store.clone());
         let before = pairs(&*store);
         let planned = || KvError::InvalidArgument("planned failure".to_owned());
-        // Every second time, nothing works any more, as if the disk were gone.
-        match n % 2 {
-            0 => faults.fail_nth(n / 2 + 1, planned),
-            _ => faults.fail_from(n / 2 + 1, planned),
+        match kind {
+            0 => faults.fail_nth(n, planned),
+            _ => faults.fail_from(n, planned),
         }
         let result = load(&db);
-        let hit = faults.hits() > 0;
+        assert!(faults.hits() > 0, "{n} of {operations} operations");
         faults.stop();
-        if !hit {
-            result.unwrap();
-            assert_eq!(pairs(&*store).len(), complete);
-            break;
-        }
         let error = result.unwrap_err();
         let text = error.to_string();
         assert!(text.contains("planned failure"), "{text}");
         if pairs(&*store) == before {
             restored += 1;
             load(&db).unwrap();
+            assert_eq!(pairs(&*store).len(), pairs(&*complete).len());
         } else {
             refused += 1;
             assert!(matches!(error, Error::LoadNotUndone { .. }), "{error:#?}");
             assert_refused(&store);
         }
     }
-    assert!(restored > 25 && refused > 25, "{restored} {refused}");
+    assert!(restored > 80 / distance && refused > 80 / distance, "{restored} {refused}");
 }
