@@ -1,4 +1,5 @@
-//! The host fails at each operation in turn, and everything that was acknowledged is there.
+//! The host fails at one operation after another, and everything that was acknowledged is there.
+//! With `PERMAZEN_FAULTS=full` these are all operations, and otherwise some, spread evenly.
 
 use std::collections::BTreeMap;
 
