@@ -136,8 +136,8 @@ pub(crate) fn has_waited_in_vain() -> bool {
 /// Fails if a transaction that writes cannot begin on this thread however long it waits, because it
 /// would wait for itself, or because this process was forked. It does not wait for the right to
 /// write, except on LMDB for up to 100 ms while another process has it. It changes nothing, but
-/// counts as a begun transaction. It does not report other failures, nor that another transaction has the right to write:
-/// the transaction that begins later finds these out.
+/// counts as a begun transaction. It does not report other failures, nor that another transaction
+/// has the right to write: the transaction that begins later finds these out.
 ///
 /// # Errors
 /// [`KvError::WithinWrite`] or [`KvError::Forked`]; a retryable error if this thread is in the
