@@ -58,17 +58,6 @@ impl World {
     }
 }
 
-/// The distance between the messages that are lost: 1 if `PERMAZEN_FAULTS` is `full`, else `usual`.
-fn distance(usual: usize) -> usize {
-    let is_full = std::env::var("PERMAZEN_FAULTS").is_ok_and(|faults| faults == "full");
-    if is_full { 1 } else { usual }
-}
-
-/// Which messages are lost, one in each run. Rows of runs begin at different ones.
-fn messages(row: usize, distance: usize) -> impl Iterator<Item = usize> {
-    (row % distance..).step_by(distance)
-}
-
 /// Each fault at messages of a transaction, both ways.
 #[test]
 fn a_lost_connection_has_a_true_outcome() {
@@ -77,10 +66,10 @@ fn a_lost_connection_has_a_true_outcome() {
     let Some(world) = World::new(server, wait) else { return };
     let mut expected = BTreeSet::new();
     let (mut committed, mut retried) = (0, 0);
-    let distance = distance(2);
+    let distance = Fault::distance(2);
     for way in [Way::There, Way::Back] {
         for (row, fault) in [Fault::Lose, Fault::CutAfter].into_iter().enumerate() {
-            for at in messages(row, distance) {
+            for at in Fault::messages(row, distance) {
                 assert!(at < 200, "it does not end");
                 let key = format!("{way:?} {fault:?} {at}").into_bytes();
                 // A connection is there, so that only the transaction is disturbed.
@@ -128,13 +117,13 @@ fn a_lost_question_does_not_change_the_outcome() {
     let Some(server) = Postgres::shared() else { return };
     let Some(world) = World::new(server, Duration::from_secs(10)) else { return };
     let mut expected = BTreeSet::new();
-    let (mut came, distance) = ([0, 0], distance(2));
+    let (mut came, distance) = ([0, 0], Fault::distance(2));
     // Of the commit, the first message, or its answer.
     for (is_sent, first) in
         [(Way::There, 0, Fault::Lose), (Way::Back, 0, Fault::Lose)].iter().enumerate()
     {
         for (row, way) in [Way::There, Way::Back].into_iter().enumerate() {
-            for at in messages(is_sent + row, distance) {
+            for at in Fault::messages(is_sent + row, distance) {
                 assert!(at < 200, "it does not end");
                 let faults = [*first, (way, at, Fault::Lose)];
                 if !world.commit(format!("{first:?} {way:?} {at}"), faults, &mut expected) {
@@ -174,7 +163,7 @@ fn what_stalls_is_given_up_in_time() {
     let mut expected = BTreeSet::new();
     let mut came = [0, 0];
     for (row, way) in [Way::There, Way::Back].into_iter().enumerate() {
-        for at in messages(2 * row, distance(5)).take_while(|at| *at < 40) {
+        for at in Fault::messages(2 * row, Fault::distance(5)).take_while(|at| *at < 40) {
             let key = format!("{way:?} {at}").into_bytes();
             world.through.read(|tx| tx.get(b"").map(drop)).unwrap();
             world.proxy.fail(way, at, Fault::Stall);

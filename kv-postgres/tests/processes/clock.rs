@@ -55,10 +55,9 @@ fn a_program_an_hour_ahead_is_told_the_truth() {
     let mut records = Records::default();
     let mut answers_lost = 0;
     // Each message is lost, or each second one; those of the two ways begin at different ones.
-    let distance =
-        if std::env::var("PERMAZEN_FAULTS").is_ok_and(|it| it == "full") { 1 } else { 2 };
+    let distance = Fault::distance(2);
     for (row, way) in [Way::There, Way::Back].into_iter().enumerate() {
-        for at in (row % distance..).step_by(distance) {
+        for at in Fault::messages(row, distance) {
             assert!(at < 200, "it does not end");
             ahead.tell("look");
             ahead.hear("looked");

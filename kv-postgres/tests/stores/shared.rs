@@ -113,7 +113,7 @@ fn threads_read_one_state_through_several_connections() {
     let mut rounds = 0;
     let snapshot = (0..20).find_map(|_| {
         rounds += 1;
-        // Nobody writes before the threads begin.
+        // No thread writes before the readers begin.
         let expected = store.read(|tx| Ok(sum(tx))).unwrap();
         world.server.wait_until(NONE_IN_USE);
         // It has read already, which a certain transaction can be shared after.

@@ -354,7 +354,7 @@ impl std::task::Wake for CommitsWhenWoken {
     }
 }
 
-/// Those who watch are told when the commit is over, by the thread that has made it.
+/// The thread that has committed wakes the watches after its commit is over.
 #[test]
 fn who_is_woken_by_a_commit_may_commit_at_once() {
     let memory = MemoryStore::new();

@@ -34,6 +34,21 @@ pub enum Fault {
     Stall,
 }
 
+impl Fault {
+    /// The distance between the messages that faults befall: 1 if `PERMAZEN_FAULTS` is `full`, else
+    /// `usual`.
+    pub fn distance(usual: usize) -> usize {
+        let is_full = std::env::var("PERMAZEN_FAULTS").is_ok_and(|faults| faults == "full");
+        if is_full { 1 } else { usual }
+    }
+
+    /// The numbers of these messages, one in each run, without an end. Rows of runs begin at
+    /// different ones.
+    pub fn messages(row: usize, distance: usize) -> impl Iterator<Item = usize> {
+        (row % distance..).step_by(distance)
+    }
+}
+
 #[derive(Debug, Default)]
 struct Plan {
     /// The faults, each with its way and the number of the message at which it comes. The first is
