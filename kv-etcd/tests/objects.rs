@@ -1,9 +1,6 @@
 //! Objects on an etcd cluster that several programs use at the same time.
-#![allow(clippy::unwrap_used)]
 
 use permazen_kv_etcd::EtcdStore;
-#[cfg(unix)]
-use permazen_test_servers::forks;
 use permazen_test_servers::{Etcd, objects};
 
 #[test]
@@ -18,12 +15,4 @@ fn programs_side_by_side_lose_nothing() {
     let Some(cluster) = Etcd::shared() else { return };
     let url = cluster.new_prefix();
     objects::side_by_side(|| EtcdStore::open(&url).unwrap());
-}
-
-#[cfg(unix)]
-#[test]
-fn a_child_of_a_fork_leaves_the_store_to_its_parent() {
-    let Some(cluster) = Etcd::shared() else { return };
-    let url = cluster.new_prefix();
-    forks::a_child_leaves_the_store_to_its_parent(|| EtcdStore::open(&url).unwrap());
 }

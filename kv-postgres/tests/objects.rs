@@ -1,9 +1,6 @@
 //! Objects on a PostgreSQL server that several programs use at the same time.
-#![allow(clippy::unwrap_used)]
 
 use permazen_kv_postgres::PostgresStore;
-#[cfg(unix)]
-use permazen_test_servers::forks;
 use permazen_test_servers::{Postgres, objects};
 
 #[test]
@@ -18,12 +15,4 @@ fn programs_side_by_side_lose_nothing() {
     let Some(server) = Postgres::shared() else { return };
     let url = server.new_table();
     objects::side_by_side(|| PostgresStore::open(&url).unwrap());
-}
-
-#[cfg(unix)]
-#[test]
-fn a_child_of_a_fork_leaves_the_store_to_its_parent() {
-    let Some(server) = Postgres::shared() else { return };
-    let url = server.new_table();
-    forks::a_child_leaves_the_store_to_its_parent(|| PostgresStore::open(&url).unwrap());
 }

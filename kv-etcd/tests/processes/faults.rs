@@ -15,7 +15,7 @@ use permazen_test_servers::programs::{
 use rand::SeedableRng;
 use rand::rngs::StdRng;
 
-use crate::open;
+use super::open;
 
 /// Lets the other threads end, also after a panic.
 struct Over<'a>(&'a AtomicBool);

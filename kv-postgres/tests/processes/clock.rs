@@ -9,7 +9,7 @@ use permazen_test_servers::{Fault, Postgres, Proxy, Way};
 use rand::SeedableRng;
 use rand::rngs::StdRng;
 
-use crate::open;
+use super::open;
 
 /// The work of the process: a transfer for each name that it reads from standard input.
 pub(crate) fn work(url: &str) {

@@ -6,7 +6,7 @@ use permazen_kv_postgres::PostgresStore;
 use permazen_test_servers::programs::{World, kill_programs, rounds};
 use permazen_test_servers::{End, Postgres};
 
-use crate::open;
+use super::open;
 
 /// A server as users have it: commits are on the disk.
 const SETTINGS: &[&str] = &["max_pred_locks_per_transaction=1024"];

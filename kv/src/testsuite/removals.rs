@@ -141,7 +141,7 @@ fn get_or_put(tx: &mut Tx, model: &mut Model, numbers: &mut Numbers, times: usiz
 pub fn remove_where_in_a_deep_tree(fixture: &mut Fixture) {
     let store = fixture.store();
     // A server is asked for each page of pairs.
-    let many = if store.capabilities().lazy_begin { 2000 } else { 25_000 };
+    let many = if store.capabilities().lazy_begin { 2000 } else { 12_000 };
     let mut numbers = Numbers(5);
     let mut model = Model::new();
     let mut tx = store.begin(&TxOptions::writing()).unwrap();

@@ -44,7 +44,10 @@ mod stores;
 mod unfinished;
 mod values;
 
+use std::collections::VecDeque;
 use std::process::ExitCode;
+use std::sync::{Mutex, PoisonError};
+use std::thread;
 use std::time::Instant;
 
 use author::Invention;
@@ -54,6 +57,9 @@ use permazen_tests::outcome::{Outcome, Stop, fail};
 use play::{Counts, play};
 use random::mixed;
 use values::Values;
+
+/// How many threads play at the same time, each with a JVM. The two sides of a history wait for each other.
+const PAIRS: usize = 2;
 
 fn main() -> ExitCode {
     match run() {
@@ -110,22 +116,52 @@ fn run() -> Outcome {
     }
     let started = Instant::now();
     let values = Values::read()?;
+    let mut drivers = vec![java];
+    while drivers.len() < PAIRS.min(seeds.len()) {
+        drivers.push(Driver::start()?);
+    }
+    let seeds = Mutex::new(VecDeque::from(seeds));
     let mut counts = Counts::default();
-    for seed in seeds {
-        let mut author = Invention::new(&values, mixed(seed), steps);
-        let (history, outcome) = play(&mut java, &values, &mut counts, &mut author);
+    thread::scope(|scope| {
+        let pairs: Vec<_> = drivers
+            .into_iter()
+            .map(|java| scope.spawn(|| play_all(java, &values, &seeds, steps)))
+            .collect();
+        // All are waited for, so that each says what it has found.
+        let ends: Vec<_> = pairs.into_iter().map(|pair| pair.join()).collect();
+        for end in ends {
+            counts.add(end.map_err(|_| fail("a thread has panicked"))??);
+        }
+        Ok::<_, Stop>(())
+    })?;
+    report(&counts, started.elapsed().as_secs());
+    floor::check(&counts, steps)
+}
+
+/// Plays a history for each seed that no other thread has taken. After a difference it leaves no seed to the others.
+fn play_all(
+    mut java: Driver,
+    values: &Values,
+    seeds: &Mutex<VecDeque<u64>>,
+    steps: usize,
+) -> Outcome<Counts> {
+    let seeds = || seeds.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut counts = Counts::default();
+    loop {
+        let Some(seed) = seeds().pop_front() else { return Ok(counts) };
+        let mut author = Invention::new(values, mixed(seed), steps);
+        let (history, outcome) = play(&mut java, values, &mut counts, &mut author);
         let Err(Stop::Fail(first) | Stop::Skip(first)) = outcome else {
             if counts.histories.is_multiple_of(100) {
-                println!("{} histories, equal so far", counts.histories);
+                println!("{} histories of one thread, equal so far", counts.histories);
             }
             continue;
         };
+        seeds().clear();
         println!("PERMAZEN_HISTORY={seed}:{steps} repeats it: {first}");
-        let (short, difference) = shortest(java, &values, history, first)?;
+        let (short, difference) = shortest(java, values, history, first)?;
         return Err(fail(format!("{difference}\na short history that shows it:\n{short}")));
     }
-    report(&counts, started.elapsed().as_secs());
-    floor::check(&counts, steps)
 }
 
 /// The history, made as short as possible while a difference of this sort remains, and its last

@@ -40,6 +40,36 @@ pub struct Counts {
     pub checked: usize,
 }
 
+impl Counts {
+    /// Adds the work of another thread.
+    pub fn add(&mut self, other: Counts) {
+        let Counts {
+            histories,
+            skipped,
+            transactions,
+            commits,
+            hand_overs,
+            steps,
+            left_out,
+            checked,
+        } = other;
+        self.histories += histories;
+        self.skipped += skipped;
+        self.transactions += transactions;
+        self.commits += commits;
+        self.hand_overs += hand_overs;
+        self.checked += checked;
+        for (name, (all, refused)) in steps {
+            let sum = self.steps.entry(name).or_default();
+            sum.0 += all;
+            sum.1 += refused;
+        }
+        for (reason, count) in left_out {
+            *self.left_out.entry(reason).or_default() += count;
+        }
+    }
+}
+
 /// The two sides.
 pub struct Play<'p> {
     pub java: &'p mut Driver,

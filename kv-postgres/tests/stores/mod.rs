@@ -1,9 +1,5 @@
 //! The behaviour of a store on PostgreSQL: that of any other store, and its own. Also on servers
 //! that are similar, and beside Permazen for Java.
-#![allow(clippy::expect_used, clippy::panic, clippy::print_stderr, clippy::unwrap_used)]
-
-#[path = "../../../kv/tests/support/told.rs"]
-mod told;
 
 mod certain;
 mod conformance;

@@ -1,0 +1,22 @@
+//! A store on PostgreSQL servers: that it behaves as any other store, its own behaviour, what goes
+//! wrong between it and its server, and programs as processes of their own.
+#![allow(
+    clippy::expect_used,
+    clippy::panic,
+    clippy::print_stderr,
+    clippy::print_stdout,
+    clippy::unwrap_used
+)]
+
+mod failures;
+mod objects;
+mod processes;
+mod stores;
+#[path = "../../kv/tests/support/told.rs"]
+mod told;
+
+/// The entry of the processes. Alone, this tests nothing.
+#[test]
+fn program() {
+    processes::play_if_asked();
+}
