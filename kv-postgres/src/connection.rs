@@ -301,6 +301,8 @@ impl Connection {
     pub(crate) fn answers(&mut self) -> Result<Vec<Answer>, Failure> {
         let Some((count, request)) = self.batches.pop_front() else { return Ok(Vec::new()) };
         let answers = self.answers_to(count);
+        // A message that cannot be read leaves the rest of the answers where they are.
+        self.is_broken |= matches!(answers, Err(Failure::Lost(_)));
         match &answers {
             Ok(_) => request.answered(&self.store, &self.host),
             Err(_) => request.failed(&self.store, &self.host),
@@ -439,6 +441,10 @@ impl Connection {
     fn send_all(&mut self) -> io::Result<()> {
         if !self.is_of_this_process() {
             return Err(io::Error::other(FORKED));
+        }
+        // A late answer to what was asked before would be taken for the answer to this.
+        if self.is_broken {
+            return Err(io::Error::other("the connection was lost before"));
         }
         let (mut sent, mut until) = (0, Instant::now() + self.limit);
         loop {

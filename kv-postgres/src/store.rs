@@ -13,7 +13,7 @@ use permazen_kv::{
 
 use crate::address::Address;
 use crate::dialect::{Dialect, Server};
-use crate::pool::Pool;
+use crate::pool::{ATTEMPT, Pool};
 use crate::session::PostgresSession;
 use crate::watches::Notifications;
 use crate::{settings, tables};
@@ -214,6 +214,8 @@ impl PostgresBuilder {
         let (pool, mut checked) = Pool::new(address, connections, self.wait)?;
         let (pool, connection) = (Arc::new(pool), &mut checked.connection);
         check_options(&pool)?;
+        // A server that answers as usual is not given up, however short transactions wait for others.
+        connection.set_limit(self.wait.max(ATTEMPT));
         let opened = tables::open(connection, &pool, self.create);
         let warnings = opened.and_then(|()| {
             let warnings = match pool.dialect {

@@ -217,7 +217,8 @@ fn a_health_check_ends_in_time_and_a_server_that_comes_back_is_well() {
 #[test]
 fn a_transaction_within_another_one_that_has_the_last_connection_is_not_tried_again() {
     let Some(server) = Postgres::shared() else { return };
-    let builder = PostgresStore::builder().connections(1).wait(Duration::from_millis(50));
+    // The connection is also made in this time.
+    let builder = PostgresStore::builder().connections(1).wait(Duration::from_secs(1));
     let store = builder.open(&server.new_table()).unwrap();
     let (mut outer, mut inner) = (0, 0);
     let nested = store.write(|tx| {

@@ -170,6 +170,66 @@ fn a_server_that_sends_no_values_is_not_asked_again_and_again() {
     }
 }
 
+/// A server without tables. Its answer to a statement that makes one comes when the client has sent
+/// something else.
+fn with_late_answers() -> u16 {
+    const REFUSED: &[u8] = b"E\0\0\0\x19SERROR\0C42P01\0Mgone\0\0";
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let serve = move |mut client: TcpStream| -> std::io::Result<()> {
+        let body = |client: &mut TcpStream| {
+            let mut len = [0; 4];
+            client.read_exact(&mut len)?;
+            let mut body = vec![0; u32::from_be_bytes(len) as usize - 4];
+            client.read_exact(&mut body).map(|()| body)
+        };
+        let says = |sql: &[u8], words: &[u8]| sql.windows(words.len()).any(|part| part == words);
+        body(&mut client)?;
+        client.write_all(b"R\0\0\0\x08\0\0\0\0Z\0\0\0\x05I")?;
+        let (mut sql, mut answers, mut is_late) = (Vec::new(), Vec::new(), false);
+        loop {
+            let mut kind = [0];
+            client.read_exact(&mut kind)?;
+            let body = body(&mut client)?;
+            if is_late {
+                client.write_all(&std::mem::take(&mut answers))?;
+                is_late = false;
+            }
+            match kind[0] {
+                b'P' => sql = body,
+                b'E' if says(&sql, b"\"asked\" FROM") => answers.extend_from_slice(REFUSED),
+                b'E' => {
+                    answers.extend_from_slice(b"D\0\0\0\x12\0\x01\0\0\0\x08\0\0\0\0\0\0\x10\0");
+                    answers.extend_from_slice(b"C\0\0\0\x06S\0");
+                }
+                b'S' => {
+                    answers.extend_from_slice(b"Z\0\0\0\x05I");
+                    is_late = says(&sql, b"CREATE TABLE");
+                    if !is_late {
+                        client.write_all(&std::mem::take(&mut answers))?;
+                    }
+                }
+                _ => {}
+            }
+        }
+    };
+    thread::spawn(move || {
+        for client in listener.incoming().flatten() {
+            let _ = serve(client);
+        }
+    });
+    port
+}
+
+/// The answer that comes late is not taken for the answer to another question: then the store would
+/// open without one of its tables.
+#[test]
+fn an_answer_that_comes_too_late_is_not_taken_for_another_one() {
+    let url = format!("postgres://ann@127.0.0.1:{}/db?warnings=off", with_late_answers());
+    let error = PostgresStore::builder().wait(Duration::from_millis(100)).open(&url).unwrap_err();
+    assert!(error.is_retryable() && error.to_string().contains("timed out"), "{error}");
+}
+
 /// No server can be sent such a password, so it is not tried for as long as the store may wait.
 #[test]
 fn a_password_with_a_byte_of_0_is_refused() {
