@@ -30,6 +30,11 @@ fn only_a_transaction_that_stays_on_its_thread_makes_that_thread_wait_for_itself
     drop(permit);
     // Another thread waits, and has the right then, whichever way it gets it.
     for patience in [Duration::ZERO, PATIENCE] {
+        // Before the other thread comes, which keeps the right until it is told.
+        let permit = match patience.is_zero() {
+            true => None,
+            false => Some(lock.acquire(LONG).unwrap()),
+        };
         let other = Arc::clone(&lock);
         let (tell, told) = channel::<()>();
         let here = here.clone();
@@ -39,10 +44,6 @@ fn only_a_transaction_that_stays_on_its_thread_makes_that_thread_wait_for_itself
             let _ = told.recv();
             drop(permit);
         });
-        let permit = match patience.is_zero() {
-            true => None,
-            false => Some(lock.acquire(LONG).unwrap()),
-        };
         while permit.is_some() && lock.waiting() == 0 {
             thread::yield_now();
         }
