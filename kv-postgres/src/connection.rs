@@ -357,6 +357,10 @@ impl Connection {
                 }
                 Message::ReadyForQuery(body) => {
                     self.status = body.status();
+                    // The notice about a replica comes after the last statement, unless that was a COMMIT.
+                    if let Some(last) = answers.last_mut() {
+                        last.is_only_local |= answer.is_only_local;
+                    }
                     return match error {
                         Some(error) => Err(error.into()),
                         None if answers.len() == count => Ok(answers),

@@ -45,6 +45,8 @@ pub(crate) struct PostgresSession {
     /// The server has been asked to wait for that, and has not answered yet.
     awaits_certainty: bool,
     is_begun: bool,
+    /// Whether changes were sent before the commit.
+    is_flushed: bool,
     /// The name under which other sessions can read its state.
     exported: Option<String>,
 }
@@ -64,6 +66,7 @@ impl PostgresSession {
             is_certain,
             awaits_certainty,
             is_begun: false,
+            is_flushed: false,
             exported: None,
         }
     }
@@ -261,6 +264,7 @@ impl Session for PostgresSession {
     fn flush(&mut self, changes: &Changes) -> Result<bool> {
         self.begin()?;
         self.drain()?;
+        self.is_flushed = true;
         self.with("cannot write", |connection, pool| {
             write(connection, pool, changes)?;
             connection.send_batch("write")?;
@@ -276,7 +280,7 @@ impl Session for PostgresSession {
         }
         self.begin()?;
         self.drain()?;
-        if changes.is_empty() {
+        if changes.is_empty() && !self.is_flushed {
             let ended = self.with("cannot end", |connection, _| {
                 connection.add(COMMIT, &[])?;
                 connection.send_batch("end")?;
@@ -339,8 +343,7 @@ impl PostgresSession {
             self.pool.give_back(held);
         }
         if answers.iter().any(|answer| answer.is_only_local) {
-            let what = "the server did not wait for its replica, so the commit can be lost with it";
-            return Err(KvError::OutcomeUnknown(what.to_owned()));
+            return Err(KvError::OutcomeUnknown(ONLY_LOCAL.to_owned()));
         }
         self.pool.note_answer();
         match last {
@@ -473,12 +476,15 @@ fn ask_what_became(
         let left = until.saturating_duration_since(Instant::now());
         checked.connection.set_limit(left.max(Duration::from_millis(100)).min(pool.limit()));
         match insert_token(pool, &mut checked.connection, token) {
-            Ok((true, _)) => return Ok(()),
+            Ok(Token { was_there: true, is_only_local: true, .. }) => {
+                return Err(unknown(ONLY_LOCAL));
+            }
+            Ok(Token { was_there: true, .. }) => return Ok(()),
             // Then a sweep may have removed the token meanwhile.
-            Ok((false, now)) if now - server_time > TOKEN_MINUTES * 60_000 / 2 => {
+            Ok(Token { now, .. }) if now - server_time > TOKEN_MINUTES * 60_000 / 2 => {
                 return Err(unknown("and too much time has passed to find out"));
             }
-            Ok((false, _)) => {
+            Ok(_) => {
                 return Err(KvError::Retry(format!("{lost}, and the commit did not take place")));
             }
             // This server cannot say, for example because it is a standby. Another one may, or the
@@ -494,9 +500,21 @@ fn ask_what_became(
     }
 }
 
-/// Inserts a token if it is not there. Returns whether the commit has inserted it before, and the
-/// time of the server.
-fn insert_token(pool: &Pool, connection: &mut Connection, token: &[u8]) -> Done<(bool, i64)> {
+const ONLY_LOCAL: &str =
+    "the server did not wait for its replica, so the commit can be lost with it";
+
+/// What the server says about the token of a commit.
+struct Token {
+    /// Whether the commit has inserted it.
+    was_there: bool,
+    /// Whether the server did not wait for its replica.
+    is_only_local: bool,
+    /// The time of the server.
+    now: i64,
+}
+
+/// Inserts a token if it is not there.
+fn insert_token(pool: &Pool, connection: &mut Connection, token: &[u8]) -> Done<Token> {
     // At a higher level the server could refuse the answer. A connection that keeps its settings
     // has this level.
     let pooled = usize::from(pool.address.pooled);
@@ -518,5 +536,6 @@ fn insert_token(pool: &Pool, connection: &mut Connection, token: &[u8]) -> Done<
                 .and_then(|row| row.first()),
         )
     };
-    Ok((said(0)? == 0, said(1)?))
+    let is_only_local = answers.iter().any(|answer| answer.is_only_local);
+    Ok(Token { was_there: said(0)? == 0, is_only_local, now: said(1)? })
 }

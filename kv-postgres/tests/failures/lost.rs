@@ -136,6 +136,26 @@ fn a_lost_question_does_not_change_the_outcome() {
     assert!(came.into_iter().all(|came| came >= 20 / distance), "{came:?}");
 }
 
+/// The changes were sent before, since they are many, and nothing is left for the commit to send.
+#[test]
+fn a_commit_of_what_was_sent_before_has_a_true_outcome() {
+    let Some(server) = Postgres::shared() else { return };
+    let Some(world) = World::new(server, Duration::from_secs(30)) else { return };
+    let mut tx = world.through.begin(&TxOptions::writing()).unwrap();
+    let value = vec![7; 1 << 20];
+    for number in 0..64 {
+        tx.put(&[number], &value).unwrap();
+    }
+    // This sends them, and changes nothing.
+    tx.remove_span(KeySpan::new(b"x", Some(b"x"))).unwrap();
+    world.proxy.fail(Way::Back, 0, Fault::Lose);
+    let done = tx.commit();
+    assert!(world.proxy.end_fault());
+    // The server has committed, and only its answer was lost.
+    done.unwrap();
+    assert_eq!(world.keys().len(), 64);
+}
+
 /// A server that does not keep to the protocol says nothing of a commit.
 #[test]
 fn strange_answers_have_a_true_outcome() {

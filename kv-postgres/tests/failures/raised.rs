@@ -3,6 +3,7 @@
 //! happened to the server.
 
 use std::process::Command;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
@@ -252,6 +253,40 @@ fn a_server_one_of_whose_processes_is_killed() {
         Err(error) => assert!(error.is_retryable() && !there, "{error}"),
     }
     store.write(|tx| tx.put(b"key", b"")).unwrap();
+}
+
+/// The server commits, and waits for a replica that does not come. After five seconds the store asks
+/// what became of the commit. The administrator ends the wait of the commit, and then that of the
+/// question.
+#[test]
+fn a_commit_without_its_replica_is_not_certain_when_it_is_asked_for_either() {
+    let settings = ["fsync=off", "synchronous_standby_names=*", "synchronous_commit=local"];
+    let Some(server) = Postgres::start(&settings) else { return };
+    let url = server.new_table();
+    drop(open(&url));
+    server.sql("CREATE ROLE certain LOGIN SUPERUSER");
+    server.sql("ALTER ROLE certain SET synchronous_commit = on");
+    let store = open(&url.replace("test@", "certain@"));
+    let is_over = AtomicBool::new(false);
+    let error = thread::scope(|scope| {
+        scope.spawn(|| {
+            while !is_over.load(Ordering::Relaxed) {
+                server.sql(
+                    "SELECT pg_cancel_backend(pid) FROM pg_stat_activity \
+                     WHERE wait_event = 'SyncRep' \
+                     AND (query <> 'COMMIT' OR query_start < now() - interval '6 s')",
+                );
+                thread::sleep(Duration::from_millis(20));
+            }
+        });
+        let mut tx = store.begin(&TxOptions::writing()).unwrap();
+        tx.put(b"key", b"").unwrap();
+        let done = tx.commit();
+        is_over.store(true, Ordering::Relaxed);
+        done.unwrap_err()
+    });
+    assert!(error.is_outcome_unknown(), "{error}");
+    assert!(error.to_string().contains("did not wait for its replica"), "{error}");
 }
 
 /// 23505 also for a key below one that must be new: nothing should be there.

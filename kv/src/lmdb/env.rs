@@ -340,12 +340,13 @@ impl OpenEnv {
     pub(super) fn commit_failed(&self, error: heed::Error) -> KvError {
         let _using = self.using_map();
         match self.env.read_txn() {
-            // LMDB stops working when it could not write the page that makes a commit valid.
-            Err(heed::Error::Mdb(MdbError::Panic)) => KvError::OutcomeUnknown(format!(
+            // LMDB stops working when it could not write the page that makes a commit valid. Other
+            // errors hide whether it still works.
+            Err(_) => KvError::OutcomeUnknown(format!(
                 "{}: {error}; close the store and open it again to see what is committed",
                 self.directory.display()
             )),
-            _ => self.failed("cannot commit", error),
+            Ok(_) => self.failed("cannot commit", error),
         }
     }
 }

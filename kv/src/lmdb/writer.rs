@@ -27,6 +27,11 @@ use crate::{KvError, Result};
 const KNOCK: Duration = Duration::from_secs(1);
 /// How long another thread gets to start waiting for the lock.
 const SETTLED: Duration = Duration::from_millis(50);
+/// The least time to wait for the lock.
+const MOMENT: Duration = Duration::from_millis(100);
+/// How much longer to wait for a writer thread that does not come to ask for the lock, because the
+/// processors are busy.
+const LATE: Duration = Duration::from_secs(10);
 
 enum Request {
     Begin(Asker),
@@ -88,7 +93,8 @@ impl Writer {
         KvError::IllegalState(format!("{}: the writer thread has ended", self.env.path().display()))
     }
 
-    /// Begins a write transaction. Waits for at most `wait`, but at least 100 ms.
+    /// Begins a write transaction. Waits for at most `wait`, but at least 100 ms after the writer
+    /// thread has come to ask for the lock.
     ///
     /// The caller makes sure that no other write transaction exists in this process, and keeps the
     /// environment open as long as the transaction. `shared` is the environment that owns this
@@ -102,11 +108,18 @@ impl Writer {
         let asker = Asker { reply, gone: Arc::clone(&gone), shared: Arc::clone(shared) };
         self.send(Request::Begin(asker))?;
         // The thread needs a moment even if the lock is free.
-        let (start, limit) = (Instant::now(), wait.max(Duration::from_millis(100)));
+        let (start, mut limit) = (Instant::now(), wait.max(MOMENT));
+        let longest = limit.saturating_add(LATE);
         let begun = loop {
             let left = limit.saturating_sub(start.elapsed());
             match begun.recv_timeout(left.min(KNOCK)) {
                 Err(RecvTimeoutError::Timeout) if left > KNOCK => self.knock(shared),
+                // No other process keeps the thread from the lock.
+                Err(RecvTimeoutError::Timeout)
+                    if !self.waits_for_lock() && start.elapsed() < longest =>
+                {
+                    limit = start.elapsed().saturating_add(MOMENT);
+                }
                 begun => break begun,
             }
         };
@@ -183,10 +196,14 @@ impl Writer {
         committed.map_err(|error| self.env.commit_failed(error))
     }
 
-    /// Whether the writer thread waits for the lock, which another process may hold, or a thread is
-    /// in [`knock`](Writer::knock).
+    /// Whether the writer thread waits for the lock, which another process may hold.
+    fn waits_for_lock(&self) -> bool {
+        self.progress.blocked.load(Ordering::Acquire)
+    }
+
+    /// The same, or a thread is in [`knock`](Writer::knock).
     pub(super) fn is_blocked(&self) -> bool {
-        self.progress.blocked.load(Ordering::Acquire) || self.knocking.load(Ordering::Acquire)
+        self.waits_for_lock() || self.knocking.load(Ordering::Acquire)
     }
 
     /// Finds or creates the database `name`, and commits. Returns `None` if the environment has

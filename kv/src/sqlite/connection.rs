@@ -6,7 +6,7 @@ use std::path::Path;
 use rusqlite::types::ValueRef;
 use rusqlite::{CachedStatement, Connection, Params, Row};
 
-use super::error::failed;
+use super::error::{commit_failed, failed};
 use crate::{Blob, Direction, KeySpan, Pair, Result};
 
 /// The text of each statement (docs/src/format.md#sqlite).
@@ -92,6 +92,12 @@ impl<'c> Session<'c> {
     pub(super) fn execute(self, what: &'static str, sql: &str, params: impl Params) -> Result<()> {
         let done = self.prepared(sql).and_then(|mut statement| statement.execute(params));
         done.map(drop).map_err(|error| failed(self.path, what, error))
+    }
+
+    /// Commits.
+    pub(super) fn commit(self) -> Result<()> {
+        let done = self.prepared("COMMIT").and_then(|mut statement| statement.execute([]));
+        done.map(drop).map_err(|error| commit_failed(self.path, error))
     }
 
     /// A number that differs from the last one if others have committed since this connection asked

@@ -77,6 +77,19 @@ pub(super) fn failed(path: &Path, what: &'static str, error: rusqlite::Error) ->
     }
 }
 
+/// The error of a failed COMMIT. The outcome is unknown if the log may contain the commit: after a
+/// flush that has failed, and if SQLite has flushed the log and then found no room for its index.
+/// The next opening would find the commit.
+pub(super) fn commit_failed(path: &Path, error: rusqlite::Error) -> KvError {
+    let is_of_index =
+        matches!(extended_code(&error), Some(SQLITE_IOERR_SHMSIZE | SQLITE_IOERR_SHMOPEN));
+    match failed(path, "cannot commit", error) {
+        error @ KvError::Store { .. } => KvError::OutcomeUnknown(error.to_string()),
+        error if is_of_index => KvError::OutcomeUnknown(error.to_string()),
+        error => error,
+    }
+}
+
 fn extended_code(error: &rusqlite::Error) -> Option<i32> {
     error.sqlite_error().map(|error| error.extended_code)
 }
@@ -84,4 +97,24 @@ fn extended_code(error: &rusqlite::Error) -> Option<i32> {
 /// An error that says why the database at `path` cannot be opened.
 pub(super) fn cannot_open(path: &Path, reason: impl Into<Box<str>>) -> KvError {
     KvError::Open { path: path.into(), reason: reason.into() }
+}
+
+#[cfg(test)]
+mod tests {
+    use rusqlite::ffi::{Error, SQLITE_BUSY, SQLITE_FULL, SQLITE_IOERR_FSYNC};
+
+    use super::*;
+
+    #[test]
+    fn a_commit_that_the_log_may_contain_is_not_called_rolled_back() {
+        let of = |code| {
+            commit_failed(Path::new("db"), rusqlite::Error::SqliteFailure(Error::new(code), None))
+        };
+        for code in [SQLITE_IOERR_SHMSIZE, SQLITE_IOERR_SHMOPEN, SQLITE_IOERR_FSYNC] {
+            assert!(of(code).is_outcome_unknown(), "{code}: {}", of(code));
+        }
+        for code in [SQLITE_FULL, SQLITE_IOERR_WRITE, SQLITE_BUSY] {
+            assert!(!of(code).is_outcome_unknown(), "{code}: {}", of(code));
+        }
+    }
 }

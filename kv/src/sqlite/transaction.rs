@@ -337,7 +337,7 @@ impl Leader for WriteTransaction {
         let shared = Arc::clone(&self.shared);
         self.with(|session| shared.database.file.check(session.connection))?;
         let commit = shared.versions.committing(&shared.database);
-        let committed = self.with(|session| session.execute("cannot commit", "COMMIT", []));
+        let committed = self.with(|session| session.commit());
         let base = self.base;
         if let Some(pooled) = &mut self.pooled {
             // The state that the commit makes is known only after it was counted.
@@ -347,8 +347,6 @@ impl Leader for WriteTransaction {
             }
         }
         match committed {
-            // The log may contain a commit that the failed flush did not confirm.
-            Err(error @ KvError::Store { .. }) => Err(KvError::OutcomeUnknown(error.to_string())),
             Err(error) => Err(error),
             // If the file was replaced before this, no reader would ever see the commit.
             Ok(()) => self
