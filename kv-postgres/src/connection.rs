@@ -357,7 +357,8 @@ impl Connection {
                 }
                 Message::ReadyForQuery(body) => {
                     self.status = body.status();
-                    // The notice about a replica comes after the last statement, unless that was a COMMIT.
+                    // The notice about a replica comes after the last statement, unless that is a
+                    // COMMIT.
                     if let Some(last) = answers.last_mut() {
                         last.is_only_local |= answer.is_only_local;
                     }

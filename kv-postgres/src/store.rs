@@ -96,7 +96,8 @@ impl PostgresBuilder {
     }
 
     /// How long to wait for a server that does not answer, and for a free connection, if the
-    /// options of a transaction do not say; 30 seconds unless set.
+    /// options of a transaction do not say; 30 seconds unless set. When the store is opened, each
+    /// answer may take three seconds, even if this is shorter.
     #[must_use]
     pub fn wait(mut self, wait: Duration) -> Self {
         self.wait = wait.min(LONGEST_WAIT);
@@ -214,7 +215,7 @@ impl PostgresBuilder {
         let (pool, mut checked) = Pool::new(address, connections, self.wait)?;
         let (pool, connection) = (Arc::new(pool), &mut checked.connection);
         check_options(&pool)?;
-        // A server that answers as usual is not given up, however short transactions wait for others.
+        // A server that answers as usual is not given up, even if transactions wait only shortly.
         connection.set_limit(self.wait.max(ATTEMPT));
         let opened = tables::open(connection, &pool, self.create);
         let warnings = opened.and_then(|()| {

@@ -356,7 +356,7 @@ fn a_repair_that_asks_backs_up_on_one_connection() {
     assert_eq!(run(&url, &["check"]).code, 1);
 }
 
-/// A cluster compares at most 100,000 pairs in a commit. There are more of them if `PERMAZEN_ALL` is set.
+/// A cluster compares at most 100,000 pairs in a commit. With `PERMAZEN_ALL` the prefix has more.
 #[test]
 fn a_large_prefix_is_repaired_after_a_question() {
     let Some(cluster) = Etcd::start(1, &["--max-txn-ops=2000"]) else { return };

@@ -173,21 +173,23 @@ fn schema_values_of_ten_megabytes() {
         compressed(std::iter::once(long_name.into_bytes())),
     ];
     // More spaces than there is memory, in a few megabytes.
-    let memory_mib = if std::env::var_os("PERMAZEN_ALL").is_some() { 400 } else { 128 };
+    let memory_mib = if std::env::var_os("PERMAZEN_ALL").is_some() { 400 } else { 192 };
     let spaces = || (0..memory_mib + 50).map(|_| vec![b' '; 1 << 20]);
     let endless =
         [compressed(spaces()), compressed(std::iter::once(b"<Schema>".to_vec()).chain(spaces()))];
-    let check = |memory_kib: usize, values: &[Vec<u8>]| {
+    let check = |memory_kib: usize, values: &[Vec<u8>], expected: &str| {
         for value in values {
             let (_dir, path) = environment(&[(&[0, 1, 2], value)]);
             let output = run_within(memory_kib, &["--json"], &path);
             assert_eq!(output.status.code(), Some(1), "a schema that no program wrote");
+            let said = String::from_utf8_lossy(&output.stdout).into_owned();
+            assert!(said.contains(expected), "{said}");
         }
     };
     // A process may need all of its memory, so there are only two at a time.
     std::thread::scope(|scope| {
-        scope.spawn(|| check(MEMORY_KIB, &values));
-        scope.spawn(|| check(memory_mib * 1024, &endless));
+        scope.spawn(|| check(MEMORY_KIB, &values, ""));
+        scope.spawn(|| check(memory_mib * 1024, &endless, "longer than 67108864 bytes"));
     });
 }
 

@@ -44,7 +44,7 @@ impl Postgres {
         let start = || match std::env::var("PERMAZEN_TEST_POSTGRES") {
             Ok(url) => Some(Postgres::of_url(url)),
             // Data that is lost when the machine ends does not matter.
-            Err(_) => Postgres::start(&["fsync=off"]),
+            Err(_) => Postgres::start(&["fsync=off", "max_pred_locks_per_transaction=1024"]),
         };
         SHARED.get_or_init(start).as_ref()
     }

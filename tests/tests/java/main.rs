@@ -58,7 +58,8 @@ use play::{Counts, play};
 use random::mixed;
 use values::Values;
 
-/// How many threads play at the same time, each with a JVM. The two sides of a history wait for each other.
+/// How many threads play at the same time, each with a JVM. The two sides of a history wait for
+/// each other.
 const PAIRS: usize = 2;
 
 fn main() -> ExitCode {
@@ -104,10 +105,13 @@ fn wanted() -> Outcome<(Vec<u64>, usize)> {
 fn run() -> Outcome {
     let (seeds, steps) = wanted()?;
     let required = setting("PERMAZEN_JAVA", 0)? > 0;
-    let mut java = Driver::start().map_err(|stop| match stop {
-        Stop::Skip(reason) if required => Stop::Fail(reason),
-        stop => stop,
-    })?;
+    let start = || {
+        Driver::start().map_err(|stop| match stop {
+            Stop::Skip(reason) if required => Stop::Fail(reason),
+            stop => stop,
+        })
+    };
+    let mut java = start()?;
     if std::env::var_os("PERMAZEN_HISTORY").is_none() {
         let seed = setting("PERMAZEN_SEED", 1)? as u64;
         let alias = std::env::var("PERMAZEN_ENCODING").ok();
@@ -118,7 +122,7 @@ fn run() -> Outcome {
     let values = Values::read()?;
     let mut drivers = vec![java];
     while drivers.len() < PAIRS.min(seeds.len()) {
-        drivers.push(Driver::start()?);
+        drivers.push(start()?);
     }
     let seeds = Mutex::new(VecDeque::from(seeds));
     let mut counts = Counts::default();
@@ -127,18 +131,22 @@ fn run() -> Outcome {
             .into_iter()
             .map(|java| scope.spawn(|| play_all(java, &values, &seeds, steps)))
             .collect();
-        // All are waited for, so that each says what it has found.
-        let ends: Vec<_> = pairs.into_iter().map(|pair| pair.join()).collect();
-        for end in ends {
-            counts.add(end.map_err(|_| fail("a thread has panicked"))??);
+        let mut first = Ok(());
+        for pair in pairs {
+            match pair.join().unwrap_or_else(|_| Err(fail("a thread has panicked"))) {
+                Ok(done) => counts.add(done),
+                Err(stop) if first.is_ok() => first = Err(stop),
+                Err(Stop::Fail(text) | Stop::Skip(text)) => println!("another one: {text}"),
+            }
         }
-        Ok::<_, Stop>(())
+        first
     })?;
     report(&counts, started.elapsed().as_secs());
     floor::check(&counts, steps)
 }
 
-/// Plays a history for each seed that no other thread has taken. After a difference it leaves no seed to the others.
+/// Plays a history for each seed that no other thread has taken. After a difference it leaves no
+/// seed to the others.
 fn play_all(
     mut java: Driver,
     values: &Values,
