@@ -3,7 +3,8 @@
 use std::cell::Cell;
 
 #[cfg(feature = "serde")]
-use permazen::model::{Change, Copy, Import, Validation, creations};
+use permazen::model::Import;
+use permazen::model::{Change, Copy, Validation, creations};
 use permazen::object;
 use permazen::{Error, Obj, ObjId, Permazen, PermazenObject, Ref, Result, Tx};
 
