@@ -112,7 +112,7 @@ pub mod __private {
     pub use crate::model::hook::declare::HookDecl;
     pub use crate::model::hook::route::{Route, WatchedAt};
     pub use crate::model::hook::subject::object_of;
-    pub use crate::model::hook::told::{Outcome, Returned, Told};
+    pub use crate::model::hook::told::{AsReturned, Given, Outcome, Returned, Told};
     pub use crate::model::hook::watched::{Checked, FromChange};
     pub use crate::model::index::{Columns, Tuple};
     pub use crate::model::kind::Becomes;
@@ -122,7 +122,7 @@ pub mod __private {
     };
     pub use crate::model::load::{ObjectReader, ObjectWriter};
     pub use crate::model::path::MeetsHandle;
-    pub use crate::model::rules::validating::{Validates, Validating};
+    pub use crate::model::rules::validating::{AsSaid, Said, Validates, Validating};
     pub use crate::model::stored_as::{ByText, ByTryFrom, HeldFor};
     pub use crate::model::target::Handles;
     pub use crate::model::{

@@ -467,7 +467,13 @@ impl Hooks {
         let m = names::located(&self.m, span);
         let functions = names::everywhere(&self.owner.functions, span);
         let name = function.name;
-        quote_spanned!(span=> #m::Returned::outcome(#functions::#name(#(#arguments),*)))
+        quote_spanned! {span=>
+            #m::Returned::outcome({
+                #[allow(unused_imports)]
+                use #m::AsReturned as _;
+                #m::Given(#functions::#name(#(#arguments),*)).__permazen_returned()
+            })
+        }
     }
 
     fn declare(

@@ -22,12 +22,12 @@ pub(crate) fn methods(model: &ObjectModel) -> TokenStream {
     let is_whole = model.validate.is_some();
     let positions = fields().map(|(at, ..)| at);
     let whole = model.validate.as_ref().map(|path| {
-        let call = call(path, |span| quote_spanned!(span=> self));
+        let call = call(path, &m, |span| quote_spanned!(span=> self));
         quote!(#m::Validating::object(__with, || #call);)
     });
     let each = fields().map(|(at, field, path)| {
         let ident = &field.ident;
-        let call = call(path, |span| quote_spanned!(span=> &self.#ident));
+        let call = call(path, &m, |span| quote_spanned!(span=> &self.#ident));
         quote!(#m::Validating::field(__with, #at, || #call);)
     });
     quote! {
@@ -40,8 +40,14 @@ pub(crate) fn methods(model: &ObjectModel) -> TokenStream {
 }
 
 /// The call of a function. What is wrong with it is reported at its name.
-fn call(path: &ExprPath, of: impl FnOnce(Span) -> TokenStream) -> TokenStream {
+fn call(path: &ExprPath, m: &TokenStream, of: impl FnOnce(Span) -> TokenStream) -> TokenStream {
     let span = names::here(path.span());
-    let of = of(span);
-    quote_spanned!(span=> #path(#of))
+    let (of, m) = (of(span), names::located(m, span));
+    quote_spanned! {span=>
+        {
+            #[allow(unused_imports)]
+            use #m::AsSaid as _;
+            #m::Said(#path(#of)).__permazen_said()
+        }
+    }
 }

@@ -45,10 +45,13 @@ fn watched_with(tx: &Tx, bundle: &SchemaBundle) -> object::Result<WatchedFields>
     tx.bindings().and_then(|bindings| bindings.watched_with(bundle)).map_err(in_object_layer)
 }
 
-/// An error of the rules that passes through the object layer.
+/// An error of the rules that passes through the object layer. After broken rules, the transaction
+/// can go on.
 fn in_object_layer(error: Error) -> object::Error {
     match error {
         Error::Object(error) => error,
+        // The transaction may still move or change what another version has stored.
+        error if error.is_about_versions() => object::Error::RulesBroken(Box::new(error)),
         error @ Error::Hook { .. } => object::Error::Hook(Box::new(error)),
         error => object::Error::RulesBroken(Box::new(error)),
     }

@@ -243,8 +243,9 @@ pub enum Error {
     /// to deletions are called before the deletion, and their failure prevents it.
     #[error("a listener failed: {}", WithCauses(&**.0))]
     Listener(Box<dyn std::error::Error + Send + Sync>),
-    /// Objects break rules of the layer above. The error says what happened: an operation that is
-    /// checked at its end was undone; after `commit`, everything was rolled back.
+    /// Objects break rules of the layer above, or these cannot be checked. The error says what
+    /// happened: an operation that is checked at its end was undone; after `commit`, everything was
+    /// rolled back.
     #[error(transparent)]
     RulesBroken(Box<dyn std::error::Error + Send + Sync>),
     /// A hook of a model failed. The operation that caused its call was undone.

@@ -1,5 +1,6 @@
 //! Why the typed layer refused something.
 
+mod about;
 pub(in crate::model) mod causes;
 mod debug;
 mod from;
@@ -21,6 +22,7 @@ use crate::model::versioned::ChangedSince;
 use crate::object;
 use crate::schema::{SchemaError, SchemaId};
 
+pub(in crate::model) use about::{About, about};
 pub(in crate::model) use retryable::says_retryable;
 pub use retryable::{Failure, is_retryable};
 
@@ -252,10 +254,13 @@ pub enum Error {
     /// they were, and nothing was committed.
     #[error("{0}")]
     Invalid(Violations),
-    /// A hook or an observer failed. The operation that caused its call was undone.
+    /// A hook or an observer failed. The operation that caused its call was undone. Or a function
+    /// that checks objects got an error of this crate that is no verdict: it is about the store or
+    /// [about versions](Error::is_about_versions).
     #[error("{hook} of object {object} failed{}: {}", hook::failed(.calls), WithCauses(&**source))]
     Hook {
-        /// The hook, `Person::aged`, or what an observer observes.
+        /// The hook, `Person::aged`, what an observer observes, or what a function checks,
+        /// `Person.age`.
         hook: String,
         /// The object for which it was called.
         object: ObjId,

@@ -12,7 +12,9 @@ impl Error {
         match self {
             Error::Object(error) => is_object_error_retryable(error),
             Error::Upgrade { source, .. } => source.is_retryable(),
-            Error::Other(error) | Error::Hook { source: error, .. } => is_retryable(&**error),
+            Error::Other(error)
+            | Error::Hook { source: error, .. }
+            | Error::Convert { source: error, .. } => is_retryable(&**error),
             _ => false,
         }
     }

@@ -35,6 +35,40 @@ impl<'a> Told<'a> {
     }
 }
 
+/// What a hook has returned, for generated code. Together with [`AsReturned`], it lets errors that
+/// hide what they are be told apart from others.
+#[derive(Debug)]
+pub struct Given<R>(pub R);
+
+/// What a hook has returned, as it is.
+pub trait AsReturned {
+    /// What the hook has returned.
+    type Returned;
+
+    /// What the hook has returned.
+    fn __permazen_returned(self) -> Self::Returned;
+}
+
+impl<R> AsReturned for Given<R> {
+    type Returned = R;
+
+    fn __permazen_returned(self) -> R {
+        self.0
+    }
+}
+
+#[cfg(feature = "anyhow")]
+impl Given<Result<(), anyhow::Error>> {
+    /// What the hook has returned. The box that `anyhow` makes by itself shows the sources of its
+    /// error, but not the error.
+    ///
+    /// # Errors
+    /// The error that the hook has returned.
+    pub fn __permazen_returned(self) -> Outcome {
+        self.0.map_err(anyhow::Error::reallocate_into_boxed_dyn_error_without_backtrace)
+    }
+}
+
 /// What a hook returns.
 #[diagnostic::on_unimplemented(
     message = "a hook returns `Result<(), E>`, not `{Self}`",

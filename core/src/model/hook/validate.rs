@@ -1,22 +1,43 @@
 //! Hooks that check objects when the rules are checked.
 
-use std::error::Error as StdError;
-
 use super::call::{self, Callable, failed_in};
 use super::checker::Checker;
 use super::declare::{HookDecl, On};
 use super::told::Told;
 use crate::id::ObjId;
 use crate::model::error::causes::causes;
-use crate::model::error::{Error, Result, is_retryable};
+use crate::model::error::{About, Error, Result, about};
 use crate::model::tx::Tx;
 use crate::object::{self, HookLimit};
 
-/// What a hook says about an object.
+/// What a function of the program, such as a hook, says about an object.
 pub(in crate::model) enum Judgement {
     Right,
-    /// The name of the hook, and its error.
+    /// The name of the function, and its error.
     Wrong(String, String),
+    /// The function has got an error about versions, which kept it from a verdict. The name of the
+    /// function, and its error as [`Error::Hook`].
+    Undecided(String, Box<Error>),
+}
+
+impl Judgement {
+    /// What the error of a function says. `failed` makes [`Error::Hook`] of it.
+    ///
+    /// # Errors
+    /// The error of the function, if it is one of the store or of the transaction.
+    pub(in crate::model) fn of(
+        function: String,
+        error: Box<dyn std::error::Error + Send + Sync>,
+        failed: impl FnOnce(Box<dyn std::error::Error + Send + Sync>) -> Error,
+    ) -> Result<Self> {
+        match about(&*error) {
+            // A limit is exceeded by the calls of hooks, whatever the object is.
+            _ if causes(&*error).any(|error| error.is::<HookLimit>()) => Err(failed(error)),
+            About::Transaction => Err(failed(error)),
+            About::Versions => Ok(Judgement::Undecided(function, failed(error).into())),
+            About::Verdict => Ok(Judgement::Wrong(function, error.to_string())),
+        }
+    }
 }
 
 impl Checker {
@@ -31,14 +52,14 @@ impl Checker {
         hooks.iter().filter_map(checker).collect()
     }
 
-    /// Lets the hook check an object. The changes of a hook that finds something wrong are undone.
-    /// Also returns whether the hook has changed something.
+    /// Lets the hook check an object. The changes of a hook that finds something wrong, or comes to
+    /// no verdict, are undone. Also returns whether the hook has changed something.
     ///
     /// # Errors
     /// The error of the hook, if it is one of the store or of the transaction.
     pub(in crate::model) fn check(&self, tx: &Tx, object: ObjId) -> Result<(Judgement, bool)> {
         tx.core.operation_apart(|| self.call(tx, object)).or_else(|failed| match failed {
-            Failed::Wrong(hook, message) => Ok((Judgement::Wrong(hook, message), false)),
+            Failed::Judged(judged) => Ok((judged, false)),
             Failed::Error(error) => Err(error),
         })
     }
@@ -47,7 +68,7 @@ impl Checker {
     pub(in crate::model) fn check_only(&self, tx: &Tx, object: ObjId) -> Result<Judgement> {
         let judged = tx.core.undone(|| Ok(self.call(tx, object)))?;
         judged.or_else(|failed| match failed {
-            Failed::Wrong(hook, message) => Ok(Judgement::Wrong(hook, message)),
+            Failed::Judged(judged) => Ok(judged),
             Failed::Error(error) => Err(error),
         })
     }
@@ -61,18 +82,19 @@ impl Checker {
             Some(limit) => Err(limit.into()),
             None => (callable.run)(&Told { tx, event: None, observer: object }),
         };
-        match outcome {
-            Ok(()) => Ok(Judgement::Right),
-            Err(error) if ends_check(&*error) => {
-                Err(Failed::Error(failed_in(callable, object, &running.call, error)))
-            }
-            Err(error) => Err(Failed::Wrong(callable.name.to_string(), error.to_string())),
+        let Err(error) = outcome else { return Ok(Judgement::Right) };
+        let failed = |error| failed_in(callable, object, &running.call, error);
+        match Judgement::of(callable.name.to_string(), error, failed) {
+            Ok(judged) => Err(Failed::Judged(judged)),
+            Err(error) => Err(Failed::Error(error)),
         }
     }
 }
 
+/// Why the changes of a hook are undone.
 enum Failed {
-    Wrong(String, String),
+    /// The hook does not find the object right.
+    Judged(Judgement),
     Error(Error),
 }
 
@@ -80,18 +102,4 @@ impl From<object::Error> for Failed {
     fn from(error: object::Error) -> Self {
         Failed::Error(error.into())
     }
-}
-
-/// Whether the error of a hook is about the store or the transaction, and not about the object.
-fn ends_check(error: &(dyn StdError + Send + Sync + 'static)) -> bool {
-    use object::Error as Object;
-    if is_retryable(error) {
-        return true;
-    }
-    causes(error).any(|error| {
-        matches!(
-            error.downcast_ref::<Object>(),
-            Some(Object::Kv { .. } | Object::Ended | Object::Broken)
-        ) || error.is::<HookLimit>()
-    })
 }

@@ -5,12 +5,12 @@ use std::sync::Arc;
 
 use super::required::{content, is_about_null, is_null, nulls_in};
 use super::unique::Unique;
-use super::validating::Validating;
+use super::validating::{Finding, Validating};
 use super::violation::{OTHERS, Rule, Violation, Violations};
 use crate::id::{ObjId, StorageId};
 use crate::layout::SchemaIndex;
 use crate::model::binding::Binding;
-use crate::model::error::{Error, Result};
+use crate::model::error::{About, Error, Result, about};
 use crate::model::evolution::FieldPlan;
 use crate::model::handle::Handle;
 use crate::model::hook::{Checker, Judgement};
@@ -31,7 +31,8 @@ const MORE_CHANGES: usize = 100_000;
 /// Checks the rules for all objects that are noted. Objects that break one stay noted.
 ///
 /// # Errors
-/// [`Error::Invalid`] with everything that breaks a rule; errors of the store.
+/// [`Error::Invalid`] with everything that breaks a rule; errors of the store; if nothing breaks a
+/// rule, the first error about versions that keeps a function of the program from a verdict.
 pub(in crate::model) fn check(tx: &Tx) -> Result<()> {
     let mut check = Check::new(tx);
     let mut failed = Failed::new();
@@ -56,14 +57,20 @@ pub(in crate::model) fn check(tx: &Tx) -> Result<()> {
         }
     };
     let all_right = failed.is_empty();
-    let mut violations = Vec::new();
+    let (mut violations, mut undecided) = (Vec::new(), None);
     // Also after an error, the objects stay noted for the next check.
     for (id, (touched, found)) in failed {
         tx.core.dirty_set.add(id, touched);
-        violations.extend(found);
+        violations.extend(found.violations);
+        undecided = undecided.or(found.undecided);
     }
     end?;
-    if all_right { Ok(()) } else { Err(Error::Invalid(Violations(violations))) }
+    match undecided {
+        None if all_right => Ok(()),
+        Some(error) if violations.is_empty() => Err(error),
+        // A violation can be why a function got its error: a required value is missing.
+        _ => Err(Error::Invalid(Violations(violations))),
+    }
 }
 
 /// The error of hooks that change objects again and again.
@@ -77,8 +84,33 @@ fn endless(tx: &Tx, rounds: usize) -> Error {
     ))
 }
 
-/// Objects that break rules, with their changes and the violations.
-type Failed = BTreeMap<ObjId, (Touched, Vec<Violation>)>;
+/// Objects that break rules or could not be checked, with their changes.
+type Failed = BTreeMap<ObjId, (Touched, Found)>;
+
+/// What a check has found in an object.
+#[derive(Default)]
+struct Found {
+    violations: Vec<Violation>,
+    /// The first error about versions that kept a function from a verdict. It ends no check: a hook
+    /// that is called later may move or change the object that could not be used.
+    undecided: Option<Error>,
+}
+
+impl Found {
+    fn is_empty(&self) -> bool {
+        self.violations.is_empty() && self.undecided.is_none()
+    }
+
+    /// Adds what a function of the program says about the object.
+    fn add(&mut self, judged: Judgement, id: ObjId) {
+        match judged {
+            Judgement::Undecided(_, error) => {
+                self.undecided.get_or_insert(*error);
+            }
+            judged => self.violations.extend(judged.violation(id)),
+        }
+    }
+}
 
 /// One check of several objects.
 struct Check<'t> {
@@ -147,10 +179,10 @@ impl<'t> Check<'t> {
         Ok(false)
     }
 
-    /// All violations of rules by an object, as far as they concern the touched parts.
-    fn object(&mut self, id: ObjId, touched: &Touched) -> Result<Vec<Violation>> {
+    /// All that is wrong with an object by the rules, as far as they concern the touched parts.
+    fn object(&mut self, id: ObjId, touched: &Touched) -> Result<Found> {
         let tx = self.tx;
-        let mut found = Vec::new();
+        let mut found = Found::default();
         let Some(binding) = tx.models()?.of_type(id.storage_id()) else { return Ok(found) };
         if !tx.core.exists(id)? {
             return Ok(found);
@@ -160,25 +192,24 @@ impl<'t> Check<'t> {
         let is_former = |field: &StorageId| binding.field_with(*field).is_none();
         let whole = touched.whole || touched.fields.iter().any(is_former);
         if binding.info.singleton && whole {
-            found.extend(self.singleton(binding, id)?);
+            found.violations.extend(self.singleton(binding, id)?);
         }
         for field in &touched.nulls {
-            found.extend(self.required(binding, id, *field)?);
+            found.violations.extend(self.required(binding, id, *field)?);
         }
-        found.extend(self.required_in(binding, id, &touched.nulls)?);
+        found.violations.extend(self.required_in(binding, id, &touched.nulls)?);
         let is_touched = |rule: &&Unique| {
             whole || rule.columns.iter().any(|it| touched.fields.contains(&it.storage_id))
         };
         for rule in binding.rules.unique.iter().filter(is_touched) {
-            found.extend(self.unique(binding, id, rule)?);
+            found.violations.extend(self.unique(binding, id, rule)?);
         }
         let fields = touched.fields.iter().filter_map(|field| binding.field_with(*field));
         let changed: Option<BTreeSet<usize>> = (!whole).then(|| fields.collect());
         let validates = &binding.info.validates;
         let concerns = |field: &usize| validates.fields.contains(field);
         if validates.object || changed.as_ref().is_none_or(|it| it.iter().any(concerns)) {
-            let is_null = found.iter().any(|it| it.rule == Rule::Required);
-            found.extend(self.valid(binding, id, Validating::new(changed.clone()), is_null)?);
+            self.valid(binding, id, Validating::new(changed.clone()), &mut found)?;
         }
         for checker in &binding.rules.checkers {
             let concerns = |touched: &BTreeSet<usize>| {
@@ -187,17 +218,17 @@ impl<'t> Check<'t> {
             if !changed.as_ref().is_none_or(concerns) {
                 continue;
             }
-            found.extend(self.judged(id, checker)?);
+            found.add(self.judged(id, checker)?, id);
             // The hook has deleted the object, so what was found is void.
             if !tx.core.exists(id)? {
-                return Ok(Vec::new());
+                return Ok(Found::default());
             }
         }
         Ok(found)
     }
 
     /// Lets a hook check an object.
-    fn judged(&mut self, id: ObjId, checker: &Checker) -> Result<Option<Violation>> {
+    fn judged(&mut self, id: ObjId, checker: &Checker) -> Result<Judgement> {
         let core = &self.tx.core;
         // What the hook changes is noted apart, so that it can be forgotten if that is undone.
         let noted = core.dirty_set.take();
@@ -213,13 +244,13 @@ impl<'t> Check<'t> {
                 core.dirty_set.put_back(noted);
                 self.hooks_changed |= changed;
                 self.changes += usize::from(changed);
-                Ok(None)
+                Ok(Judgement::Right)
             }
             judged => {
                 // The changes of the hook are undone.
                 core.dirty_set.take();
                 core.dirty_set.put_back(noted);
-                judged.map(|(judged, _)| judged.violation(id))
+                judged.map(|(judged, _)| judged)
             }
         }
     }
@@ -338,16 +369,17 @@ impl<'t> Check<'t> {
         Ok(!others.iter().any(|other| other.schema == schema))
     }
 
-    /// Calls the model's own functions. The object is loaded once. `is_null` says whether a null in
-    /// a required field was found already.
+    /// Calls the model's own functions, after required values were checked. The object is loaded
+    /// once.
     fn valid(
         &self,
         binding: &Binding,
         id: ObjId,
         mut validating: Validating,
-        is_null: bool,
-    ) -> Result<Vec<Violation>> {
-        let Some(validate) = binding.info.validate else { return Ok(Vec::new()) };
+        found: &mut Found,
+    ) -> Result<()> {
+        let Some(validate) = binding.info.validate else { return Ok(()) };
+        let is_null = found.violations.iter().any(|it| it.rule == Rule::Required);
         let handle = Handle { tx: self.tx, binding, id };
         let loaded = handle.content().and_then(|(data, schema)| {
             validate(&mut ObjectReader::new(&binding.fields, id, schema, &data), &mut validating)
@@ -359,45 +391,81 @@ impl<'t> Check<'t> {
             Err(error) if is_null && is_about_null(&error) => {}
             Err(error) if keeps_from_checking(&error) => {
                 let path = binding.info.name;
-                return Ok(vec![Violation::unchecked(id, path, Rule::Valid, error)]);
+                found.violations.push(Violation::unchecked(id, path, Rule::Valid, error));
+                return Ok(());
             }
             Err(error) => return Err(error),
         }
-        validating.violations(binding, id)
+        for judged in validating.judged(binding, id)? {
+            found.add(judged, id);
+        }
+        Ok(())
     }
 }
 
 impl Validating {
-    /// The violations that the functions of the model have found in an object.
-    pub(super) fn violations(self, binding: &Binding, id: ObjId) -> Result<Vec<Violation>> {
-        let violation = |(position, message): (Option<usize>, String)| {
+    /// What the functions of the model say about an object. Those that say nothing find it right.
+    ///
+    /// # Errors
+    /// The error of a function, if it is one of the store or of the transaction.
+    pub(super) fn judged(self, binding: &Binding, id: ObjId) -> Result<Vec<Judgement>> {
+        let judged = |(position, finding): (Option<usize>, Finding)| {
             let path = match position {
                 Some(position) => binding.path(binding.field(position)?),
                 None => binding.info.name.to_owned(),
             };
-            let message = Some(message);
-            Ok(Violation { message, ..Violation::new(id, path, Rule::Valid) })
+            match finding {
+                Finding::Wrong(message) => Ok(Judgement::Wrong(path, message)),
+                Finding::Error(error) => {
+                    let (hook, calls) = (path.clone(), Vec::new());
+                    let failed = |source| Error::Hook { hook, object: id, calls, source };
+                    Judgement::of(path, error, failed)
+                }
+            }
         };
-        self.findings.into_iter().map(violation).collect()
+        self.findings.into_iter().map(judged).collect()
     }
 }
 
 impl Judgement {
+    /// The violation that stands for a judgement. What kept a function from a verdict is its cause.
     pub(super) fn violation(self, id: ObjId) -> Option<Violation> {
-        let Judgement::Wrong(hook, message) = self else { return None };
-        Some(Violation { message: Some(message), ..Violation::new(id, hook, Rule::Valid) })
+        match self {
+            Judgement::Right => None,
+            Judgement::Wrong(path, message) => {
+                let violation = Violation::new(id, path, Rule::Valid);
+                Some(Violation { message: Some(message), ..violation })
+            }
+            Judgement::Undecided(path, error) => {
+                let cause = without_function(&path, id, *error);
+                Some(Violation::unchecked(id, path, Rule::Valid, cause))
+            }
+        }
+    }
+}
+
+/// The error that a function has got, without the name of the function.
+fn without_function(function: &str, id: ObjId, error: Error) -> Error {
+    match error {
+        Error::Hook { hook, object, source, .. } if hook == function && object == id => {
+            match source.downcast() {
+                Ok(own) => *own,
+                Err(source) => Error::Other(source),
+            }
+        }
+        error => error,
     }
 }
 
 /// Whether an error is about one object, and not about the transaction.
-pub(super) fn keeps_from_checking(error: &Error) -> bool {
+fn keeps_from_checking(error: &Error) -> bool {
     use crate::object::Error as Object;
     match error {
         Error::Object(error) => {
             matches!(error, Object::MoveRefused(_) | Object::KeyTooLong { .. })
         }
         Error::Other(_) => false,
-        _ => !error.is_retryable(),
+        error => about(error) != About::Transaction,
     }
 }
 

@@ -31,6 +31,9 @@ impl Tx {
     ///
     /// # Errors
     /// [`Error::Invalid`](crate::Error::Invalid) with all objects that break rules.
+    /// [`Error::Hook`](crate::Error::Hook) with the error of the store that a hook or a function
+    /// which checks objects has got; if nothing breaks a rule, also with one
+    /// [about versions](crate::Error::is_about_versions).
     pub fn validate(&self) -> Result<()> {
         Ok(self.core.check_rules()?)
     }

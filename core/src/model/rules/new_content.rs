@@ -6,6 +6,7 @@ use super::violation::{Rule, Violation, Violations};
 use crate::id::ObjId;
 use crate::model::binding::{Binding, Bindings};
 use crate::model::error::{Error, Result};
+use crate::model::hook::Judgement;
 use crate::model::load::ObjectReader;
 use crate::object::ObjectData;
 
@@ -21,7 +22,7 @@ pub(in crate::model) fn check_content(
     if !is_null && binding.info.validate.is_none() {
         return Ok(());
     }
-    let mut found = Vec::new();
+    let (mut found, mut undecided) = (Vec::new(), None);
     if let Some(watched) = watched.filter(|_| is_null) {
         for position in &binding.rules.required {
             let field = binding.field(*position)?;
@@ -39,8 +40,19 @@ pub(in crate::model) fn check_content(
             // The null was found already.
             Err(error) if is_null && is_about_null(&error) => {}
             Err(error) => return Err(error),
-            Ok(()) => found.extend(validating.violations(binding, id)?),
+            Ok(()) => {
+                for judged in validating.judged(binding, id)? {
+                    match judged {
+                        Judgement::Undecided(_, error) => undecided = undecided.or(Some(*error)),
+                        judged => found.extend(judged.violation(id)),
+                    }
+                }
+            }
         }
     }
-    if found.is_empty() { Ok(()) } else { Err(Error::Invalid(Violations(found))) }
+    match undecided {
+        None if found.is_empty() => Ok(()),
+        Some(error) if found.is_empty() => Err(error),
+        _ => Err(Error::Invalid(Violations(found))),
+    }
 }

@@ -10,7 +10,7 @@ use super::validating::Validating;
 use super::violation::{OTHERS, Rule, Violation, Violations};
 use crate::id::ObjId;
 use crate::model::binding::Binding;
-use crate::model::error::{Error, Result};
+use crate::model::error::{About, Error, Result, about};
 use crate::model::evolution::FieldPlan;
 use crate::model::load::ObjectReader;
 use crate::model::permazen::Permazen;
@@ -64,7 +64,9 @@ impl Permazen {
     ///
     /// Objects that have the same value are listed once, by the first of them. An object that
     /// cannot be read, because it is damaged or a conversion of it fails, is listed with the
-    /// [cause](Violation::cause), and the check continues.
+    /// [cause](Violation::cause), and the check continues. So is an object whose hook or function
+    /// gets an error [about versions](Error::is_about_versions), for example because another object
+    /// cannot be read.
     ///
     /// ```
     /// # use permazen::{Permazen, PermazenObject, Validation, kv::memory::MemoryStore};
@@ -91,7 +93,8 @@ impl Permazen {
     /// entries in a unique index, their entries are kept in memory while that index is read.
     ///
     /// # Errors
-    /// The errors of [`Permazen::begin`].
+    /// The errors of [`Permazen::begin`]. [`Error::Hook`] if a hook or a function that checks
+    /// objects gets an error of the store.
     pub fn check_rules(&self) -> Result<RulesReport> {
         self.read(|tx| {
             let (mut listed, mut more) = (Vec::new(), 0);
@@ -110,7 +113,7 @@ impl Permazen {
     /// `found`, until that returns [`ControlFlow::Break`].
     ///
     /// # Errors
-    /// The errors of [`Permazen::begin`].
+    /// Those of [`check_rules`](Permazen::check_rules).
     pub fn check_rules_with(
         &self,
         mut found: impl FnMut(Violation) -> ControlFlow<()>,
@@ -304,15 +307,7 @@ fn duplicates(tx: &Tx, rule: &Unique, found: &mut OnViolation<'_>) -> Result<Con
 /// Whether an error is about one object, its damage included, and not about the transaction or the
 /// store. A check of everything says so, and continues.
 fn is_about_one_object(error: &Error) -> bool {
-    match error {
-        Error::Object(error) => !error.ends_transaction(),
-        Error::Upgrade { source, .. } => match &**source {
-            Error::Object(error) => !error.ends_transaction(),
-            source => !source.is_retryable(),
-        },
-        Error::Other(_) => false,
-        error => !error.is_retryable(),
-    }
+    !matches!(error, Error::Other(_)) && about(error) != About::Transaction
 }
 
 /// Required values and own validation of one object. It stays as it is.
@@ -347,7 +342,10 @@ fn of_object(tx: &Tx, binding: &Binding, id: ObjId) -> Result<Vec<Violation>> {
             found.push(Violation::unchecked(id, binding.info.name, Rule::Valid, error));
         }
         Some(Err(error)) => return Err(error),
-        Some(Ok(())) | None => found.extend(validating.violations(binding, id)?),
+        Some(Ok(())) | None => {
+            let judged = validating.judged(binding, id)?;
+            found.extend(judged.into_iter().filter_map(|judged| judged.violation(id)));
+        }
     }
     found.extend(by_hooks(tx, binding, id)?);
     Ok(found)

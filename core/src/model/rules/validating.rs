@@ -1,7 +1,14 @@
 //! Own validation of plain data: what a model declares, and how its functions are called.
 
 use std::collections::BTreeSet;
+use std::error::Error as StdError;
 use std::fmt::Display;
+
+use permazen_kv::KvError;
+
+use super::commit_error::CommitError;
+use crate::model::error::Error;
+use crate::object;
 
 /// Which functions of its own a model has to check plain data.
 #[derive(Debug, Clone, Copy)]
@@ -25,13 +32,113 @@ impl Validates {
     }
 }
 
+/// What the error of a function that checks plain data says.
+#[derive(Debug)]
+pub(super) enum Finding {
+    /// What is wrong.
+    Wrong(String),
+    /// An error that may be one of this crate, or have one as its source.
+    Error(Box<dyn StdError + Send + Sync>),
+}
+
+/// The error of a function that checks plain data.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is no error of a function that checks plain data",
+    label = "implement `Display` for it"
+)]
+pub trait Says {
+    /// Notes what the error says.
+    fn says(self, to: &mut Validating, position: Option<usize>);
+}
+
+impl<E: Display> Says for E {
+    fn says(self, to: &mut Validating, position: Option<usize>) {
+        to.findings.push((position, Finding::Wrong(self.to_string())));
+    }
+}
+
+/// An error that is more than a text.
+#[derive(Debug)]
+pub struct Kept(Box<dyn StdError + Send + Sync>);
+
+impl Says for Kept {
+    fn says(self, to: &mut Validating, position: Option<usize>) {
+        to.findings.push((position, Finding::Error(self.0)));
+    }
+}
+
+/// What a function that checks plain data has returned, for generated code. Together with
+/// [`AsSaid`], it keeps errors of those types that can be or hold one of this crate.
+#[derive(Debug)]
+pub struct Said<R>(pub R);
+
+/// What a function has returned, as it is.
+pub trait AsSaid {
+    /// What the function has returned.
+    type Said;
+
+    /// What the function has returned.
+    fn __permazen_said(self) -> Self::Said;
+}
+
+impl<R> AsSaid for Said<R> {
+    type Said = R;
+
+    fn __permazen_said(self) -> R {
+        self.0
+    }
+}
+
+macro_rules! kept {
+    ($($error:ty: $kept:expr),* $(,)?) => {
+        $(impl Said<Result<(), $error>> {
+            /// What the function has returned.
+            ///
+            /// # Errors
+            /// The error that the function has returned.
+            pub fn __permazen_said(self) -> Result<(), Kept> {
+                self.0.map_err(|error| Kept($kept(error)))
+            }
+        })*
+    };
+}
+
+kept! {
+    Error: Into::into,
+    CommitError: Into::into,
+    object::Error: Into::into,
+    KvError: Into::into,
+    Box<dyn StdError + Send + Sync>: Into::into,
+    Box<dyn StdError>: sendable,
+}
+
+// Other boxes that `anyhow` makes hide the error.
+#[cfg(feature = "anyhow")]
+kept!(anyhow::Error: anyhow::Error::reallocate_into_boxed_dyn_error_without_backtrace);
+
+/// A box that can leave its thread. Of an error that is none of this crate, it has the text.
+fn sendable(error: Box<dyn StdError>) -> Box<dyn StdError + Send + Sync> {
+    let error = match error.downcast::<Error>() {
+        Ok(error) => return error,
+        Err(error) => error,
+    };
+    let error = match error.downcast::<object::Error>() {
+        Ok(error) => return error,
+        Err(error) => error,
+    };
+    match error.downcast::<KvError>() {
+        Ok(error) => error,
+        Err(error) => error.to_string().into(),
+    }
+}
+
 /// Calls a model's own functions, and keeps the problems that they find.
 #[derive(Debug)]
 pub struct Validating {
     /// The positions of the fields that have changed; `None` stands for all.
     changed: Option<BTreeSet<usize>>,
     /// The position of the field, if a function checks one, and what it says.
-    pub(super) findings: Vec<(Option<usize>, String)>,
+    pub(super) findings: Vec<(Option<usize>, Finding)>,
 }
 
 impl Validating {
@@ -40,20 +147,20 @@ impl Validating {
     }
 
     /// Checks the whole struct.
-    pub fn object<E: Display>(&mut self, check: impl FnOnce() -> Result<(), E>) {
+    pub fn object<E: Says>(&mut self, check: impl FnOnce() -> Result<(), E>) {
         self.note(None, check());
     }
 
     /// Checks the field at a position, if it has changed.
-    pub fn field<E: Display>(&mut self, position: usize, check: impl FnOnce() -> Result<(), E>) {
+    pub fn field<E: Says>(&mut self, position: usize, check: impl FnOnce() -> Result<(), E>) {
         if self.changed.as_ref().is_none_or(|changed| changed.contains(&position)) {
             self.note(Some(position), check());
         }
     }
 
-    fn note<E: Display>(&mut self, position: Option<usize>, checked: Result<(), E>) {
+    fn note<E: Says>(&mut self, position: Option<usize>, checked: Result<(), E>) {
         if let Err(error) = checked {
-            self.findings.push((position, error.to_string()));
+            error.says(self, position);
         }
     }
 }

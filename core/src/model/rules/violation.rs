@@ -40,7 +40,9 @@ pub struct Violation {
     pub others: Vec<ObjId>,
     /// What a function of the model says, or why a required value is missing, if it is not null.
     pub message: Option<String>,
-    /// Why the rule could not be checked.
+    /// Why the rule could not be checked: the object cannot be read, or an index lacks objects. An
+    /// error [about versions](Error::is_about_versions) that a function of the program has got is
+    /// listed only by [`check_rules`](crate::Permazen::check_rules); a commit fails with it.
     pub cause: Option<Box<Error>>,
 }
 
