@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use permazen::kv::lmdb::LmdbStore;
 use permazen::kv::memory::MemoryStore;
 use permazen::kv::optimistic::OptimisticDatabase;
-use permazen::kv::{Direction, KeySpan, KvDatabase, TxOptions};
+use permazen::kv::{Direction, KeySpan, KvDatabase, KvError, TxOptions};
 use permazen::model::{MigrationEnd, UpgradeReport};
 use permazen::schema::SchemaRemoval;
 use permazen::{Counter, Error, ObjId, OldValues, Permazen, PermazenObject};
@@ -59,7 +59,11 @@ mod new {
             meanwhile();
         }
         let color: String = old.take("color")?;
-        if color == "none" { Err(Error::other("no color is no shade")) } else { Ok(color) }
+        match &*color {
+            "none" => Err(Error::other("no color is no shade")),
+            "unread" => Err(Error::other(KvError::Stale("on purpose".to_owned()))),
+            _ => Ok(color),
+        }
     }
 }
 
@@ -246,6 +250,19 @@ fn refused_objects_stay_and_the_rest_moves() {
 
 /// A dry run changes nothing, and finds the same objects as the run, also those whose index entries
 /// would be too long.
+/// It says nothing about the object.
+#[test]
+fn an_error_of_the_store_that_a_conversion_returns_ends_the_run() {
+    let store: Arc<dyn KvDatabase> = Arc::new(MemoryStore::new());
+    let old = before(&store);
+    create(&old, 0..2);
+    let unread = old::Item { color: "unread".into(), ..item(2) };
+    old.write(|tx| tx.create(unread.clone()).map(drop)).unwrap();
+    let error = after(&store).upgrade_all().run().unwrap_err();
+    assert!(error.causes().any(|cause| cause.is::<KvError>()), "{error:?}");
+    assert!(!error.is_about_versions(), "{error:?}");
+}
+
 #[test]
 fn a_dry_run_says_what_the_run_does() {
     for (store, dir) in stores() {

@@ -4,7 +4,7 @@
 use super::plan::FieldPlan;
 use super::upgrade::{Move, after_move, is_given, judge_dropped, push};
 use crate::model::binding::{Binding, Models};
-use crate::model::error::{Error, Result};
+use crate::model::error::{About, Error, Result, about};
 use crate::object::{self, Converter, Moving, ObjectBuilder, ObjectData, Transaction};
 
 impl Converter for Models {
@@ -70,8 +70,8 @@ fn before(
     let seen = |positions: &[usize]| {
         let seen = after_move(models, binding, tx, (moving.id, moving.old), positions);
         match seen {
-            // A conflict must not pass for a value that cannot be converted.
-            Err(error) if !error.is_retryable() => Ok(None),
+            // A failure of the store must not pass for a value that cannot be converted.
+            Err(error) if about(&error) != About::Transaction => Ok(None),
             seen => seen.map(Some),
         }
     };

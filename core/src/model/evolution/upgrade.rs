@@ -13,7 +13,7 @@ use super::stored_pairs::pairs_of;
 use crate::id::ObjId;
 use crate::model::binding::{Binding, Models};
 use crate::model::declare::{FieldDecl, UpgradeWith};
-use crate::model::error::{Error, Result};
+use crate::model::error::{About, Error, Result, about};
 use crate::model::load::ObjectWriter;
 use crate::object::{
     Counters, FieldConversion, Given, Moving, Narrows, NewContent, ObjectBuilder, ObjectData,
@@ -115,8 +115,8 @@ impl<'a> Move<'a> {
     }
 
     /// Runs an own conversion, undoes its changes, and notes which old values it carries over. The
-    /// inner error is that of the conversion. The outer one is that of the store, or a retryable
-    /// error of the conversion.
+    /// inner error is that of the conversion. The outer one is that of the store or of the
+    /// transaction, which the conversion may have got.
     fn undone(
         &mut self,
         convert: impl FnOnce(&OldValues<'_>, &mut ObjectWriter<'_>) -> Result<()>,
@@ -131,9 +131,9 @@ impl<'a> Move<'a> {
                 let taken = values.into_taken();
                 self.taken.extend(taken);
             }
-            // A conflict of the store is no failure of the conversion: the transaction must run
-            // again.
-            Err(error) if error.is_retryable() => return converted.map(Ok),
+            // A failure of the store is no failure of the conversion. After a conflict, the
+            // transaction must run again.
+            Err(error) if about(error) == About::Transaction => return converted.map(Ok),
             Err(_) => {}
         }
         Ok(converted)

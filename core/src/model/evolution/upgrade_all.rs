@@ -7,7 +7,7 @@ use std::time::Duration;
 use super::never_called::{never_called, states_conversions};
 use super::report::NeverCalled;
 use crate::id::StorageId;
-use crate::model::error::{Error, Result};
+use crate::model::error::{About, Error, Result, about};
 use crate::model::index::lacks_entries;
 use crate::model::object_type::Model;
 use crate::model::permazen::Permazen;
@@ -322,11 +322,7 @@ impl Batches for ModelMoves<'_> {
     }
 
     fn ends_run(error: &Error) -> bool {
-        match error {
-            Error::Upgrade { source, .. } => Self::ends_run(source),
-            Error::Object(error) => error.ends_transaction(),
-            error => error.is_retryable(),
-        }
+        about(error) == About::Transaction
     }
 
     fn is_retryable(error: &Error) -> bool {

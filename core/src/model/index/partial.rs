@@ -12,11 +12,11 @@ use crate::encoding::Encoding;
 use crate::id::{ObjId, StorageId};
 use crate::layout::SchemaIndex;
 use crate::model::binding::Binding;
-use crate::model::error::{Error, Result};
+use crate::model::error::{About, Error, Result, about};
 use crate::model::evolution::{Evolution, after_move};
 use crate::model::tx::Tx;
 use crate::object::{
-    self, HiddenObjects, IndexKind, IndexOverlay, IndexView, MergedIndex, Migrate, map_key_of,
+    HiddenObjects, IndexKind, IndexOverlay, IndexView, MergedIndex, Migrate, map_key_of,
 };
 use crate::schema::{ResolvedType, SchemaId};
 
@@ -244,10 +244,7 @@ fn refusal(tx: &Tx, wanted: Wanted<'_>, missing: &[(&Binding, Other)]) -> Result
     let moved = first.map(|id| tx.core.load_unmovable(id).map_err(Error::from));
     let immovable = match moved {
         // The store has failed, which says nothing about the object.
-        Some(Err(error)) if error.is_retryable() => return Err(error),
-        Some(Err(Error::Object(error @ (object::Error::Kv { .. } | object::Error::Broken)))) => {
-            return Err(error.into());
-        }
+        Some(Err(error)) if about(&error) == About::Transaction => return Err(error),
         Some(Err(error @ (Error::Refused(_) | Error::Upgrade { .. }))) => Some(Box::new(error)),
         _ => None,
     };
