@@ -255,9 +255,9 @@ fn a_server_one_of_whose_processes_is_killed() {
     store.write(|tx| tx.put(b"key", b"")).unwrap();
 }
 
-/// The server commits, and waits for a replica that does not come. After five seconds the store asks
-/// what became of the commit. The administrator ends the wait of the commit, and then that of the
-/// question.
+/// The server commits, and waits for a replica that does not come. After five seconds the store
+/// asks what became of the commit. The administrator ends the wait of the commit, and then that of
+/// the question.
 #[test]
 fn a_commit_without_its_replica_is_not_certain_when_it_is_asked_for_either() {
     let settings = ["fsync=off", "synchronous_standby_names=*", "synchronous_commit=local"];

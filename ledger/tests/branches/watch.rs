@@ -280,10 +280,10 @@ fn a_subscription_whose_host_fails_is_not_called_all_the_time() {
     page.set_watch_interval(Duration::from_millis(1));
     // Most probably it waits now, and hears of the error although nothing was committed.
     std::thread::sleep(Duration::from_millis(50));
+    let begun = Instant::now();
     faults.fail_from(1, || KvError::IllegalState("the disk is full of sand".to_owned()));
     // Before it would look again by itself.
     assert_eq!(receiver.recv_timeout(LONG / 3), Ok(false));
-    let begun = Instant::now();
     std::thread::sleep(Duration::from_millis(100));
     faults.stop();
     // Errors come once in a second.

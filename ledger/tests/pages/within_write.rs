@@ -52,7 +52,9 @@ impl Counted {
 
 impl KvDatabase for Counted {
     fn begin(&self, options: &TxOptions) -> permazen_kv::Result<Box<dyn KvTransaction + Send>> {
-        if !options.read_only && thread::current().id() != self.main {
+        // Without waiting, it is only asked whether an attempt is in vain.
+        let waits = !options.read_only && options.wait != Some(Duration::ZERO);
+        if waits && thread::current().id() != self.main {
             self.begun.fetch_add(1, Ordering::SeqCst);
         }
         self.host.begin(options)
@@ -261,10 +263,17 @@ fn a_value_that_is_being_stored_is_not_waited_for() {
     let value = first.finish().unwrap();
     assert_eq!(value.value_len(), 3_000_000);
     put(&page, b"long", value.as_bytes());
-    page.collect().unwrap();
-    let report = page.verify().unwrap();
-    assert!(report.findings.is_empty(), "{:?}", report.findings);
-    assert_eq!(report.unreachable_pieces, 0);
+    // The thread of a value that was given up may still be about to notice it.
+    let until = Instant::now() + Duration::from_secs(60);
+    loop {
+        page.collect().unwrap();
+        let report = page.verify().unwrap();
+        assert!(report.findings.is_empty(), "{:?}", report.findings);
+        if report.unreachable_pieces == 0 {
+            break;
+        }
+        assert!(Instant::now() < until, "{} pieces are left", report.unreachable_pieces);
+    }
 }
 
 /// Another thread is in the middle of the same, and waits for the right to write that this thread

@@ -248,7 +248,7 @@ fn kills(store: &str) {
             check_collected(store, &path, &when);
         }
     }
-    assert!(commits > kills, "{commits} commits");
+    assert!(commits > kills / 2, "{commits} commits");
     assert_eq!(films, kills, "a film that was acknowledged is there after each kill");
     println!("{store}: {kills} kills after {commits} commits, {films} with a film");
     println!("{store}: {halfway} of the kills while the page was attached or detached");

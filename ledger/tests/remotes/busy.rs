@@ -1,6 +1,6 @@
 //! A host that reports at once that it is busy is tried again after pauses.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
@@ -14,15 +14,20 @@ use super::sources::Remote;
 #[derive(Default)]
 struct Busy {
     store: MemoryStore,
+    /// Whether the next attempt begins the time in which it is busy.
+    is_next: AtomicBool,
     until: Mutex<Option<Instant>>,
     attempts: AtomicUsize,
 }
 
 impl KvDatabase for Busy {
     fn begin(&self, options: &TxOptions) -> permazen_kv::Result<Box<dyn KvTransaction + Send>> {
-        let until = *self.until.lock().unwrap();
         // Before a pause, it is asked without waiting whether another attempt is in vain.
         let is_attempt = !options.read_only && options.wait != Some(Duration::ZERO);
+        if is_attempt && self.is_next.swap(false, Ordering::Relaxed) {
+            *self.until.lock().unwrap() = Some(Instant::now() + Duration::from_millis(200));
+        }
+        let until = *self.until.lock().unwrap();
         if is_attempt && until.is_some_and(|until| Instant::now() < until) {
             self.attempts.fetch_add(1, Ordering::Relaxed);
             return Err(KvError::Retry("others write".to_owned()));
@@ -36,9 +41,9 @@ impl KvDatabase for Busy {
 }
 
 impl Busy {
-    /// Is busy for a while from now on, in which a function tries to write.
+    /// Is busy for a while from the first attempt of a function to write.
     fn meanwhile(&self, write: impl FnOnce()) {
-        *self.until.lock().unwrap() = Some(Instant::now() + Duration::from_millis(200));
+        self.is_next.store(true, Ordering::Relaxed);
         write();
         let attempts = self.attempts.load(Ordering::Relaxed);
         assert!((1..20).contains(&attempts), "{attempts} attempts");

@@ -3,12 +3,12 @@
 //! reported, and never called.
 
 use std::fmt::Write;
-use std::sync::Mutex;
+use std::sync::{LazyLock, Mutex};
 
 use permazen::{NewValues, OldValues, Result};
 use tracing::field::{Field, Visit};
 use tracing::span::{Attributes, Id, Record};
-use tracing::{Event, Level, Metadata, Subscriber};
+use tracing::{Dispatch, Event, Level, Metadata, Subscriber};
 
 use super::*;
 
@@ -94,6 +94,10 @@ fn of_type_to_cents(
 
 /// The warnings that a function makes in this thread.
 fn warnings(body: impl FnOnce()) -> Vec<String> {
+    // As long as there is one subscriber alone, `tracing` asks only the thread that comes to a place
+    // of the code first whether that place is heard. This may be a thread of another test.
+    static ANOTHER: LazyLock<Dispatch> = LazyLock::new(|| Dispatch::new(Warnings(Arc::default())));
+    LazyLock::force(&ANOTHER);
     let heard = Arc::new(Mutex::new(Vec::new()));
     tracing::subscriber::with_default(Warnings(Arc::clone(&heard)), body);
     std::mem::take(&mut heard.lock().unwrap())

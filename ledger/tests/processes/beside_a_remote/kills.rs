@@ -147,8 +147,14 @@ fn kills(store: &str) {
         let when = format!("{store}, kill {kill}");
         let mut worker =
             Worker::start(CHILD, &format!("{store} {kill} {}", folder.path().display()));
-        let begin = if random.random_range(0..4) == 0 { "begin" } else { "done" };
-        let mut said = worker.wait_for(begin);
+        let begin: &[&str] = match random.random_range(0..4) {
+            0 => &["begin"],
+            _ => &["done", "done", "done"],
+        };
+        let mut said = Vec::new();
+        for word in begin {
+            said.extend(worker.wait_for(word));
+        }
         std::thread::sleep(Duration::from_micros(random.random_range(0..250_000)));
         let mut acknowledged = last;
         said.extend(worker.kill());
