@@ -351,16 +351,17 @@ fn a_member_that_waits_for_the_leader_runs_again() {
     assert!(waits.join().unwrap().unwrap_err().is_retryable());
     assert_eq!(keys(&told.recv().unwrap()), [&b"first"[..], b"leader"]);
     // For a while there is no other group.
-    let _permit = lock.acquire(LONG).unwrap();
+    let permit = lock.acquire(LONG).unwrap();
     let waits = thread::spawn({
         let lock = Arc::clone(&lock);
-        move || lock.turn(&long().with_wait(Duration::from_millis(20)), true).map(drop)
+        move || lock.turn(&long(), true).map(drop)
     });
     while lock.waiting() == 0 {
         thread::yield_now();
     }
     assert!(!lock.has_joiners());
-    assert!(waits.join().unwrap().is_err());
+    drop(permit);
+    waits.join().unwrap().unwrap();
 }
 
 #[test]
@@ -385,19 +386,25 @@ fn another_transaction_within_a_member_is_refused_and_the_member_can_go_on() {
 /// when the closure runs again.
 #[test]
 fn another_transaction_within_a_member_that_took_too_long_is_refused() {
-    let Test { lock, leader, told } = Test::with_longest(Duration::from_millis(5), || Ok(()));
-    let (tell, committed) = channel::<()>();
-    let within = Arc::clone(&lock);
-    let nests = member(&lock, move |_| {
-        let _ = committed.recv();
-        within.acquire(LONG).map(drop)
-    });
-    commit(&lock, leader).unwrap();
-    drop(tell);
-    let refused = nests.join().unwrap().unwrap_err();
+    let refused =
+        [5, 100, 2_000, 20_000].map(Duration::from_millis).into_iter().find_map(|longest| {
+            let Test { lock, leader, told } = Test::with_longest(longest, || Ok(()));
+            let (tell, committed) = channel::<()>();
+            let within = Arc::clone(&lock);
+            let nests = member(&lock, move |_| {
+                let _ = committed.recv();
+                within.acquire(LONG).map(drop)
+            });
+            commit(&lock, leader).unwrap();
+            drop(tell);
+            let ended = nests.join();
+            assert_eq!(keys(&told.recv().unwrap()), [b"leader"]);
+            assert!(lock.acquire(LONG).is_ok());
+            // On a busy machine the leader may have gone on before the thread took its turn.
+            ended.ok()
+        });
+    let refused = refused.expect("it has a turn").unwrap_err();
     assert!(matches!(refused, KvError::WithinWrite { .. }), "{refused}");
-    assert_eq!(keys(&told.recv().unwrap()), [b"leader"]);
-    assert!(lock.acquire(LONG).is_ok());
 }
 
 #[test]

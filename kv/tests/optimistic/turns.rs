@@ -2,7 +2,7 @@
 //! overtaken, the sixth is not, or the seventh if others write directly to the store. Where writers
 //! take turns, a thread that would wait for itself gets an error.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, mpsc};
 use std::thread;
 use std::time::Duration;
@@ -114,7 +114,7 @@ fn the_sixth_attempt_takes_the_right_to_write_at_once() {
 #[test]
 fn no_transaction_starves() {
     on_each_store(|_, db| {
-        let enough = AtomicBool::new(false);
+        let (enough, fast) = (AtomicBool::new(false), AtomicUsize::new(0));
         thread::scope(|scope| {
             for _ in 0..3 {
                 scope.spawn(|| {
@@ -127,6 +127,7 @@ fn no_transaction_starves() {
                             tx.put(KEY, b"fast")
                         };
                         db.write(count).unwrap();
+                        fast.fetch_add(1, Ordering::Relaxed);
                     }
                     assert!(attempts <= 6, "{attempts}");
                 });
@@ -136,7 +137,14 @@ fn no_transaction_starves() {
                 let done = db.write(|tx| {
                     attempts += 1;
                     tx.get(KEY)?;
-                    (0..2000).for_each(|_| thread::yield_now());
+                    // Until another one has committed, or cannot, since this one has its turn.
+                    let before = fast.load(Ordering::Relaxed);
+                    for _ in 0..50 {
+                        if fast.load(Ordering::Relaxed) != before {
+                            break;
+                        }
+                        thread::sleep(Duration::from_millis(1));
+                    }
                     tx.put(KEY, b"slow")
                 });
                 if attempts > 6 || done.is_err() {

@@ -483,7 +483,7 @@ fn threads_read_a_snapshot_at_once_and_see_one_state() {
     let snapshot = db.begin(&TxOptions::reading()).unwrap().snapshot().unwrap();
     db.write(|tx| tx.remove_span(KeySpan::new(&key(0), Some(&key(1_000))))).unwrap();
     server.take_requests();
-    server.set_delay(Duration::from_millis(200));
+    server.set_delay(Duration::from_secs(1));
     let all_ready = Barrier::new(4);
     thread::scope(|scope| {
         for _ in 0..4 {
