@@ -38,6 +38,8 @@ pub(super) fn open(options: &Options, directory: &Path, missing: bool) -> Result
         .canonicalize()
         .map_err(|error| io_failed(directory, "cannot find the directory", error))?;
     let start = Instant::now();
+    // Since when the files change.
+    let mut changing = None;
     let shared = loop {
         match open_or_join(options, &directory, missing)? {
             Joined::Open(shared) => break shared,
@@ -47,12 +49,13 @@ pub(super) fn open(options: &Options, directory: &Path, missing: bool) -> Result
             }
             Joined::Not(Opening::StillOpen) => {}
             Joined::Not(Opening::Locked) if start.elapsed() < options.wait.max(PASSING) => {
+                changing = None;
                 thread::sleep(PAUSE);
                 continue;
             }
             Joined::Not(Opening::Locked) => return Err(being_changed(&directory)),
             Joined::Not(Opening::Replaced(_) | Opening::NotValid(_))
-                if start.elapsed() < CHANGING =>
+                if changing.get_or_insert_with(Instant::now).elapsed() < CHANGING =>
             {
                 thread::sleep(PAUSE);
                 continue;
