@@ -136,7 +136,7 @@ fn a_repair_waits_for_others_and_says_so() {
     let before = db.pairs();
     let store = Opening::new().write(true).open(&db.db).expect("open");
     let held = store.begin(&TxOptions::writing()).expect("begin");
-    let args = ["--write", "--yes", "--wait", "1500ms", "check", "--repair"];
+    let args = ["--write", "--yes", "--wait", "4s", "check", "--repair"];
     let ran = permazen(&db, &args).output().expect("run");
     let err = String::from_utf8(ran.stderr).expect("UTF-8");
     drop(held);
@@ -145,6 +145,6 @@ fn a_repair_waits_for_others_and_says_so() {
         err.starts_with("permazen: waiting for other programs that use the database\n"),
         "{err}"
     );
-    assert!(err.contains("was waited for 1.5s; nothing was changed"), "{err}");
+    assert!(err.contains("was waited for 4s; nothing was changed"), "{err}");
     assert!(db.pairs() == before);
 }

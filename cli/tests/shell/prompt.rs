@@ -2,7 +2,7 @@
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::path::Path;
-use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Output, Stdio};
 
 use permazen::kv::{KvDatabase, TxOptions};
 
@@ -71,9 +71,13 @@ impl Person {
     }
 
     pub(crate) fn leaves(self) -> Ran {
+        Ran::from(self.ended())
+    }
+
+    fn ended(self) -> Output {
         drop(self.input);
         drop(self.output);
-        Ran::from(self.child.wait_with_output().unwrap())
+        self.child.wait_with_output().unwrap()
     }
 }
 
@@ -341,19 +345,19 @@ fn what_becomes_too_old_during_a_question_is_not_committed() {
 #[test]
 fn a_busy_store_keeps_the_changes() {
     let db = Fixture::new();
-    let mut person = Person::at(&db, &["--write", "--yes", "--raw", "--wait", "1500ms"]);
+    let mut person = Person::at(&db, &["--write", "--yes", "--raw", "--wait", "4s"]);
     person.types("create Pet");
     let store = db.open();
     let held = store.begin(&TxOptions::writing()).unwrap();
     assert!(!person.types("commit").contains("committed"));
     drop(held);
     assert!(person.types("commit").contains("committed: Pet: 1 created"));
-    let ran = person.leaves();
+    let ran = Ran::whole(person.ended());
     let lines: Vec<_> = ran.err.lines().collect();
     assert_eq!(lines.len(), 2, "{}", ran.err);
     assert_eq!(lines[0], "permazen: waiting for other programs that use the database");
     assert!(
-        lines[1].contains("was waited for 1.5s") && lines[1].ends_with("still wait for `commit`"),
+        lines[1].contains("was waited for 4s") && lines[1].ends_with("still wait for `commit`"),
         "{}",
         ran.err
     );

@@ -136,7 +136,7 @@ fn a_server_that_was_started_again_is_no_lost_commit() {
 #[test]
 fn what_stalls_is_given_up_in_time() {
     let Some(cluster) = Etcd::shared() else { return };
-    let Some(world) = World::new(cluster, Duration::from_millis(300)) else { return };
+    let Some(world) = World::new(cluster, Duration::from_secs(2)) else { return };
     let mut expected = BTreeSet::new();
     for fault in [Fault::StallThere, Fault::StallBack] {
         for at in 0..3 {
@@ -168,7 +168,7 @@ fn what_takes_every_member_long_is_answered() {
     let members = format!("127.0.0.1:{},127.0.0.1:{}", proxies[0].port(), proxies[1].port());
     let through = url.replace(&format!("127.0.0.1:{port}"), &members);
     // No member gets more than this in the first turn.
-    let first = Duration::from_millis(200);
+    let first = Duration::from_millis(500);
     let store = EtcdStore::builder().wait(first).open(&through).unwrap();
     store.write(|tx| tx.put(b"key", b"value")).unwrap();
     proxies.iter().for_each(|proxy| proxy.delay(3 * first));
@@ -206,8 +206,10 @@ fn behind_the_horizon_the_outcome_is_unknown() {
 #[test]
 fn without_a_cluster_the_outcome_is_unknown_and_the_wait_is_bounded() {
     let Some(cluster) = Etcd::start(1, &[]) else { return };
-    let store =
-        EtcdStore::builder().wait(Duration::from_millis(500)).open(&cluster.new_prefix()).unwrap();
+    let store = EtcdStore::builder()
+        .wait(Duration::from_millis(2_500))
+        .open(&cluster.new_prefix())
+        .unwrap();
     let mut tx = store.begin(&TxOptions::writing()).unwrap();
     tx.get(b"key").unwrap();
     tx.put(b"key", b"").unwrap();

@@ -77,9 +77,9 @@ fn a_conflict_is_counted_once_and_told() {
 #[test]
 fn an_unknown_outcome_is_counted_and_told() {
     let Some(cluster) = Etcd::start(1, &[]) else { return };
-    let wait = Duration::from_secs(1);
-    let store = EtcdStore::builder().wait(wait).open(&cluster.new_prefix()).unwrap();
-    let mut tx = store.begin(&TxOptions::writing()).unwrap();
+    let store = EtcdStore::open(&cluster.new_prefix()).unwrap();
+    let options = TxOptions::writing().with_wait(Duration::from_secs(1));
+    let mut tx = store.begin(&options).unwrap();
     tx.put(b"key", b"").unwrap();
     cluster.pause(0);
     let heard = Collector::default();

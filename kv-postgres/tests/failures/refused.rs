@@ -48,7 +48,7 @@ impl World {
     }
 
     fn try_open(&self) -> permazen_kv::Result<PostgresStore> {
-        PostgresStore::builder().wait(Duration::from_secs(2)).open(&self.url)
+        PostgresStore::builder().wait(Duration::from_secs(5)).open(&self.url)
     }
 
     /// Another session, in a transaction that has locked the table.
@@ -176,7 +176,7 @@ fn a_lock_that_others_hold() {
 /// 57014
 #[test]
 fn a_statement_that_takes_too_long() {
-    let Some(world) = World::new(&["SET statement_timeout = 500"]) else { return };
+    let Some(world) = World::new(&["SET statement_timeout = 2000"]) else { return };
     let store = world.open();
     let mut other = world.locked();
     let error = get(&store);

@@ -76,7 +76,7 @@ fn a_transaction_that_has_waited_for_its_only_server_is_not_tried_again() {
     for is_idle in [true, false] {
         let proxy = Proxy::new(server.port());
         let url = proxy.url(&server.new_table(), server.port());
-        let builder = PostgresStore::builder().wait(Duration::from_millis(300)).connections(1);
+        let builder = PostgresStore::builder().wait(Duration::from_secs(2)).connections(1);
         let store = builder.open(&url).unwrap();
         store.read(|tx| tx.get(b"key").map(drop)).unwrap();
         if !is_idle {
@@ -156,7 +156,7 @@ fn hosts_that_are_all_frozen_are_not_waited_for_again_and_again() {
     let places = format!("127.0.0.1:{},127.0.0.1:{}/", hosts[0].port, hosts[1].port);
     let url = url.replace(&format!("127.0.0.1:{}/", server.port()), &places);
     assert!(url.contains(&places), "{url}");
-    let builder = PostgresStore::builder().wait(Duration::from_millis(300));
+    let builder = PostgresStore::builder().wait(Duration::from_secs(2));
     let store = builder.open(&url).unwrap();
     let mut attempts = 0;
     let mut read = || {
@@ -218,7 +218,7 @@ fn a_health_check_ends_in_time_and_a_server_that_comes_back_is_well() {
 fn a_transaction_within_another_one_that_has_the_last_connection_is_not_tried_again() {
     let Some(server) = Postgres::shared() else { return };
     // The connection is also made in this time.
-    let builder = PostgresStore::builder().connections(1).wait(Duration::from_secs(1));
+    let builder = PostgresStore::builder().connections(1).wait(Duration::from_secs(5));
     let store = builder.open(&server.new_table()).unwrap();
     let (mut outer, mut inner) = (0, 0);
     let nested = store.write(|tx| {

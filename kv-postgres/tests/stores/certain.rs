@@ -99,7 +99,7 @@ fn it_costs_a_round_trip_less() {
         (&plain, certain(), true),
         (&deferrable, TxOptions::reading(), true),
     ] {
-        let store = PostgresStore::builder().wait(Duration::from_secs(2)).open(url).unwrap();
+        let store = PostgresStore::builder().wait(Duration::from_secs(5)).open(url).unwrap();
         store.read(|tx| tx.get(b"x").map(drop)).unwrap();
         // Its answer shows that all that was sent before has arrived.
         put(&store, &[b"x"]);
@@ -200,8 +200,10 @@ fn a_read_that_takes_too_long_after_the_wait_is_a_time_out() {
     let Some((server, _turn)) = own_server() else { return };
     let user = format!("slow{}", std::process::id());
     server.sql(&format!("CREATE ROLE {user} LOGIN SUPERUSER"));
-    server.sql(&format!("ALTER ROLE {user} SET statement_timeout = 500"));
+    server.sql(&format!("ALTER ROLE {user} SET statement_timeout = 2000"));
     let url = server.new_table();
+    // The tables are made without this limit.
+    PostgresStore::open(&url).unwrap();
     let (table, store) = (
         url.rsplit_once('=').unwrap().1.to_owned(),
         PostgresStore::open(&url.replace("test@", &format!("{user}@"))).unwrap(),

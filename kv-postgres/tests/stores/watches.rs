@@ -131,7 +131,7 @@ fn a_lost_listener_wakes_all_and_listens_again() {
 fn without_a_server_there_is_no_watch_and_the_wait_is_bounded() {
     let Some(mut server) = Postgres::start(&["fsync=off"]) else { return };
     let store = PostgresStore::builder()
-        .wait(Duration::from_secs(1))
+        .wait(Duration::from_secs(5))
         .watches(true)
         .open(&server.url())
         .unwrap();

@@ -38,7 +38,9 @@ impl Postgres {
             // Its supervisor waits for something else, so it can stay there as a zombie.
             stat.is_ok_and(|stat| !stat.contains(") Z "))
         };
-        while is_there(&first) || others.iter().any(is_there) {
+        // The first process can have started another one just before it ended.
+        let data = fs::canonicalize(self.data()).expect("its data");
+        while is_there(&first) || others.iter().any(is_there) || is_anyone_in(&data) {
             assert!(begun.elapsed() < Duration::from_secs(60), "the server does not end");
             std::thread::sleep(Duration::from_millis(2));
         }
@@ -95,13 +97,26 @@ fn signal(which: &str, processes: &[String]) {
 
 /// The processes that a process has started.
 fn children(process: &str) -> Vec<String> {
-    let names = fs::read_dir("/proc").into_iter().flatten().flatten();
-    let names = names.filter_map(|entry| entry.file_name().into_string().ok());
     let is_child = |name: &String| {
         let stat = fs::read_to_string(Path::new("/proc").join(name).join("stat")).ok();
         // The name before the parenthesis can have spaces.
         let rest = stat.as_deref().and_then(|stat| stat.rsplit_once(") "));
         rest.and_then(|(_, rest)| rest.split(' ').nth(1)) == Some(process)
     };
-    names.filter(|name| name.bytes().all(|byte| byte.is_ascii_digit()) && is_child(name)).collect()
+    processes().filter(is_child).collect()
+}
+
+/// Whether a process works in this directory, as each one of a server does in that of its data.
+fn is_anyone_in(directory: &Path) -> bool {
+    processes().any(|process| {
+        let place = fs::read_link(Path::new("/proc").join(process).join("cwd"));
+        place.is_ok_and(|place| place == directory)
+    })
+}
+
+/// All processes of the machine.
+fn processes() -> impl Iterator<Item = String> {
+    let names = fs::read_dir("/proc").into_iter().flatten().flatten();
+    let names = names.filter_map(|entry| entry.file_name().into_string().ok());
+    names.filter(|name| name.bytes().all(|byte| byte.is_ascii_digit()))
 }
