@@ -391,11 +391,14 @@ impl Shared {
         id: &CommitId,
     ) -> Result<()> {
         match tx.commit() {
-            Err(KvError::OutcomeUnknown(why)) => match self.open.rows.has_commit(&self.read()?, id)
-            {
-                Ok(true) => Ok(()),
-                _ => Err(KvError::OutcomeUnknown(format!("commit {id}: {why}")).into()),
-            },
+            Err(KvError::OutcomeUnknown(why)) => {
+                // A look that fails tells nothing. Its error must not replace the unknown outcome:
+                // callers repeat after some errors, and the commit may be there.
+                match self.read().and_then(|tx| self.open.rows.has_commit(&tx, id)) {
+                    Ok(true) => Ok(()),
+                    _ => Err(KvError::OutcomeUnknown(format!("commit {id}: {why}")).into()),
+                }
+            }
             result => Ok(result?),
         }
     }

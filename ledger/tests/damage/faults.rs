@@ -2,14 +2,19 @@
 //! With `PERMAZEN_FAULTS=full` these are all operations, and otherwise some, spread evenly.
 
 use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use permazen_kv::fault::FaultStore;
 use permazen_kv::memory::MemoryStore;
 use permazen_kv::{Direction, KeySpan, KvDatabase, KvError, KvRead, KvWrite, TxOptions};
-use permazen_ledger::{CommitId, LastWriterWins, LedgerError, MAIN, Page, PageId, Repository};
+use permazen_ledger::{
+    CommitId, LastWriterWins, LedgerError, MAIN, Page, PageId, Receiver, Repository, Secret,
+};
 
 use crate::support::faults;
-use crate::support::page::Map;
+use crate::support::page::{Map, get, put};
 
 /// The acknowledged results of a script, step by step.
 #[derive(Default)]
@@ -198,4 +203,73 @@ fn an_unknown_outcome_is_no_success_because_the_commit_was_here_before() {
         }
     }
     assert!(told.iter().all(|told| *told > 0), "{told:?}");
+}
+
+/// Puts a pair in a transaction that is not repeated.
+fn put_once(db: &dyn KvDatabase) -> permazen_ledger::Result<()> {
+    let mut tx = db.begin(&TxOptions::writing().with_wait(Duration::ZERO))?;
+    tx.put(b"key", b"value")?;
+    Ok(tx.commit()?)
+}
+
+/// The host makes a commit, loses the connection before it answers, and cannot be read after that.
+#[test]
+fn an_unknown_outcome_stays_unknown_if_the_commit_cannot_be_looked_for() {
+    type Work = fn(&Page, &mut Receiver, &(CommitId, Vec<u8>)) -> permazen_ledger::Result<()>;
+    let works: [(&str, Work); 3] = [
+        ("linear", |page, _, _| put_once(&page.database(MAIN)?)),
+        ("branching", |page, _, _| put_once(&page.branching_database(MAIN)?)),
+        ("received", |_, receiver, (id, bytes)| receiver.add_commit(id, bytes)),
+    ];
+    let later: [MakeError; 2] = [
+        || KvError::Retry("busy".into()),
+        || KvError::Open { path: Path::new("host").into(), reason: "close it first".into() },
+    ];
+    let made = |host: FaultStore<MemoryStore>| {
+        let repository = Repository::builder(host).manual_maintenance().open_or_create().unwrap();
+        repository.create_page_with("a", PageId::ROOT, Secret::new([5; 32])).unwrap()
+    };
+    let there = made(FaultStore::new(MemoryStore::new()));
+    let id = put(&there, MAIN, b"key", b"value");
+    let commit = (id, there.remote().commit_bytes(&id).unwrap().unwrap());
+    for (name, work) in works {
+        for later in later {
+            let mut done = 0;
+            for n in 1.. {
+                let host = FaultStore::new(MemoryStore::new());
+                let (page, faults) = (made(host.clone()), host.faults());
+                let mut receiver = page.receive();
+                for (kind, digest) in receiver.wanted(&commit.1).unwrap() {
+                    let bytes = there.remote().piece_bytes(&digest).unwrap().unwrap();
+                    receiver.add_piece(kind, bytes).unwrap();
+                }
+                let is_first = AtomicBool::new(true);
+                faults.fail_from(n, move || match is_first.swap(false, Ordering::Relaxed) {
+                    true => KvError::OutcomeUnknown("cut".into()),
+                    false => later(),
+                });
+                let result = work(&page, &mut receiver, &commit);
+                let hits = faults.hits();
+                faults.stop();
+                let is_there = match name {
+                    "received" => page.commit(&id).is_ok(),
+                    _ => get(&page, b"key").is_some(),
+                };
+                match result {
+                    Ok(()) => assert!(is_there, "{name}, operation {n}"),
+                    Err(error) if is_there => {
+                        let error = KvError::from(error);
+                        assert!(error.is_outcome_unknown(), "{name}, operation {n}: {error}");
+                        done += 1;
+                    }
+                    // It failed before the commit.
+                    Err(_) => {}
+                }
+                if hits == 0 {
+                    break;
+                }
+            }
+            assert!(done > 0, "{name}: no commit was made");
+        }
+    }
 }
