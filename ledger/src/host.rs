@@ -173,13 +173,26 @@ impl Host {
     }
 
     /// Removes the database of a page. Processes that have it open get [`LedgerError::PageGone`].
+    ///
+    /// # Errors
+    /// If it cannot be marked as deleted or removed.
     pub(crate) fn remove(&self, page: u64) -> Result<()> {
         let Some(Separate { databases, .. }) = &self.separate else { return Ok(()) };
-        // A missing or damaged database needs no mark: nothing is read from it any more.
-        if let Ok(database) = self.of_page(page) {
+        let marked = self.of_page(page).and_then(|database| {
             let mut tx = database.begin(&TxOptions::writing())?;
             self.rows(page).force_mark_deleted(&mut tx)?;
-            tx.commit()?;
+            Ok(tx.commit()?)
+        });
+        match marked {
+            Ok(()) | Err(LedgerError::PageGone { .. }) => {}
+            // A missing or damaged database needs no mark: nothing is read from it any more.
+            Err(error) if error.is_unreadable() => {}
+            // Without the mark, a process that has it open would go on using it. But another
+            // process may have removed it meanwhile.
+            Err(error) => match databases.open(page) {
+                Ok(None) => {}
+                _ => return Err(error),
+            },
         }
         Ok(databases.remove(page)?)
     }

@@ -22,5 +22,6 @@ mod pages;
 mod read_only;
 mod separate;
 mod streams;
+mod unfinished;
 mod values;
 mod within_write;

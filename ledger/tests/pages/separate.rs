@@ -21,15 +21,15 @@ const HOUR: Duration = Duration::from_secs(60 * 60);
 
 /// Databases in memory, which survive the processes.
 #[derive(Debug, Clone, Default)]
-struct Disk {
-    repository: MemoryStore,
-    pages: Arc<Mutex<BTreeMap<u64, MemoryStore>>>,
+pub(super) struct Disk {
+    pub(super) repository: MemoryStore,
+    pub(super) pages: Arc<Mutex<BTreeMap<u64, MemoryStore>>>,
     /// Those that cannot be opened.
-    closed: Arc<Mutex<BTreeSet<u64>>>,
+    pub(super) closed: Arc<Mutex<BTreeSet<u64>>>,
 }
 
 impl Disk {
-    fn numbers(&self) -> Vec<u64> {
+    pub(super) fn numbers(&self) -> Vec<u64> {
         self.pages.lock().unwrap().keys().copied().collect()
     }
 
@@ -43,9 +43,9 @@ impl Disk {
 
 /// The disk as one process has it: all of its databases fail together.
 #[derive(Debug, Clone)]
-struct Pages {
-    disk: Disk,
-    faults: FaultStore<MemoryStore>,
+pub(super) struct Pages {
+    pub(super) disk: Disk,
+    pub(super) faults: FaultStore<MemoryStore>,
 }
 
 /// A database of a page, whose transactions count as those of the repository.
@@ -97,7 +97,7 @@ impl KvDatabase for Together {
 }
 
 /// A process, and the faults of its operations.
-fn process(disk: &Disk, clock: &Arc<TestClock>) -> (Repository, Faults) {
+pub(super) fn process(disk: &Disk, clock: &Arc<TestClock>) -> (Repository, Faults) {
     let faults = FaultStore::new(disk.repository.clone());
     let pages = Pages { disk: disk.clone(), faults: faults.clone() };
     let clock: Arc<dyn Clock> = Arc::clone(clock) as _;
@@ -106,7 +106,7 @@ fn process(disk: &Disk, clock: &Arc<TestClock>) -> (Repository, Faults) {
 }
 
 /// Attaches the page to a remote, and says that all is there.
-fn sync(page: &Page) {
+pub(super) fn sync(page: &Page) {
     let remote = page.remote();
     remote.attach().unwrap();
     let commits = remote.unsynced_commits().unwrap();
@@ -529,25 +529,28 @@ fn a_page_that_could_not_be_opened_is_not_open() {
     }
 }
 
+/// The databases of pages of a process that cannot write them.
+#[derive(Debug)]
+pub(super) struct CannotWrite(pub(super) Disk);
+
+impl PageDatabases for CannotWrite {
+    fn open(&self, page: u64) -> permazen_kv::Result<Option<Arc<dyn KvDatabase>>> {
+        let page = self.0.pages.lock().unwrap().get(&page).cloned();
+        Ok(page.map(|page| Arc::new(ReadOnly(page)) as _))
+    }
+    fn make(&self, _: u64) -> permazen_kv::Result<Arc<dyn KvDatabase>> {
+        Err(KvError::Unsupported("writing"))
+    }
+    fn list(&self) -> permazen_kv::Result<Vec<u64>> {
+        Ok(self.0.numbers())
+    }
+    fn remove(&self, _: u64) -> permazen_kv::Result<()> {
+        Err(KvError::Unsupported("writing"))
+    }
+}
+
 #[test]
 fn a_page_that_cannot_be_written_is_closed_like_others() {
-    #[derive(Debug)]
-    struct CannotWrite(Disk);
-    impl PageDatabases for CannotWrite {
-        fn open(&self, page: u64) -> permazen_kv::Result<Option<Arc<dyn KvDatabase>>> {
-            let page = self.0.pages.lock().unwrap().get(&page).cloned();
-            Ok(page.map(|page| Arc::new(ReadOnly(page)) as _))
-        }
-        fn make(&self, _: u64) -> permazen_kv::Result<Arc<dyn KvDatabase>> {
-            Err(KvError::Unsupported("writing"))
-        }
-        fn list(&self) -> permazen_kv::Result<Vec<u64>> {
-            Ok(self.0.numbers())
-        }
-        fn remove(&self, _: u64) -> permazen_kv::Result<()> {
-            Err(KvError::Unsupported("writing"))
-        }
-    }
     let (disk, clock) = (Disk::default(), TestClock::new());
     let (one, _) = process(&disk, &clock);
     put(&one.create_page("films", ROOT).unwrap(), MAIN, b"name", b"films");
