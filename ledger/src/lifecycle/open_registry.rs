@@ -34,6 +34,8 @@ struct Registered {
     count: usize,
     /// The process ID in the row. `None` if there is no row because the host cannot be written.
     process: Option<ProcessId>,
+    /// Whether all rows of the opening are there for sure. If not, the next opening writes them.
+    is_written: bool,
     /// The milliseconds at which the last handle was dropped.
     closed: u64,
 }
@@ -81,11 +83,11 @@ impl OpenRegistry {
         Ok(lock_before(self.repository(), &self.writing)?)
     }
 
-    /// One more handle of a page whose row is there.
+    /// One more handle of a page whose rows are there.
     fn open_again(self: &Arc<Self>, page: u64) -> Option<Registration> {
         let own = Some(self.process.id());
         let mut pages = self.pages();
-        let open = pages.get_mut(&page).filter(|open| open.process == own)?;
+        let open = pages.get_mut(&page).filter(|open| open.is_written && open.process == own)?;
         open.count += 1;
         Some(Registration { open_registry: Arc::clone(self), page })
     }
@@ -108,23 +110,52 @@ impl OpenRegistry {
         if let Some(registration) = self.open_again(page) {
             return Ok(registration);
         }
+        self.write_opening(page, database)
+    }
+
+    /// Opens a page and writes the rows of its opening, if the host can be written. The caller
+    /// holds the lock of the writing.
+    fn write_opening(
+        self: &Arc<Self>,
+        page: u64,
+        database: &dyn KvDatabase,
+    ) -> Result<Registration> {
         let written = match self.write(page) {
             Ok(written) => Some(written),
             Err(error) => unless_read_only(error).map(|()| None)?,
         };
         let process = written.map(|(process, _)| process);
-        let new = Registered { count: 0, process, closed: self.now() };
-        self.pages().entry(page).or_insert(new).process = process;
-        if let Some((_, device)) = written
-            && self.host.is_separate()
-            && let Err(error) = self.write_first_opened(page, database, device)
-        {
-            // Without handles, the next maintenance removes the row again.
-            unless_read_only(error)?;
-        }
-        let mut pages = self.pages();
-        pages.entry(page).or_insert(new).count += 1;
+        let new = Registered { count: 0, process, is_written: false, closed: self.now() };
+        // If the rest fails, the next maintenance removes the row again, because there are no
+        // handles. If no row was written, that of an earlier opening counts.
+        self.change(page, new, |open| {
+            open.process = process.or(open.process);
+            open.is_written = false;
+        });
+        let is_written = match written {
+            None => false,
+            Some(_) if !self.host.is_separate() => true,
+            Some((_, device)) => match self.write_first_opened(page, database, device) {
+                Ok(()) => true,
+                Err(error) => unless_read_only(error).map(|()| false)?,
+            },
+        };
+        self.change(page, new, |open| {
+            open.is_written = is_written;
+            open.count += 1;
+        });
         Ok(Registration { open_registry: Arc::clone(self), page })
+    }
+
+    /// Changes the entry of a page, which is `new` if there was none.
+    fn change(&self, page: u64, new: Registered, change: impl FnOnce(&mut Registered)) {
+        change(self.pages().entry(page).or_insert(new));
+    }
+
+    /// Puts entries back whose rows may have been removed, so the next opening writes them.
+    fn put_back(&self, pages: impl IntoIterator<Item = (u64, Registered)>) {
+        let unsure = |(page, open)| (page, Registered { is_written: false, ..open });
+        self.pages().extend(pages.into_iter().map(unsure));
     }
 
     /// Writes the row that the page is open. Returns the process ID in it, and the device.
@@ -178,7 +209,8 @@ impl OpenRegistry {
         let closed: Vec<_> = self.pages().extract_if(|_, open| open.count == 0).collect();
         let written = self.write_all(tx, &closed);
         if written.is_err() {
-            self.pages().extend(closed);
+            // The outcome may be unknown.
+            self.put_back(closed);
         }
         written
     }
@@ -238,8 +270,11 @@ impl OpenRegistry {
             Entry::Vacant(_) => None,
         };
         let done = self.run_closed(page, open.as_ref(), run);
-        if !matches!(done, Ok(true)) {
-            self.pages().extend(open.map(|open| (page, open)));
+        match done {
+            Ok(true) => {}
+            Ok(false) => self.pages().extend(open.map(|open| (page, open))),
+            // The outcome may be unknown.
+            Err(_) => self.put_back(open.map(|open| (page, open))),
         }
         done
     }
