@@ -235,6 +235,7 @@ impl Repository {
     ///
     /// # Errors
     /// If the name of the ledger is empty or longer than 128 bytes, or the host fails.
+    /// [`LedgerError::PageGone`] if the page exists, but its own rows say that it does not.
     pub fn page_or_create(&self, ledger: &str, id: PageId) -> Result<Page> {
         self.opened_or(ledger, id, || self.create_page(ledger, id))
     }
@@ -270,6 +271,7 @@ impl Repository {
     }
 
     fn opened_or(&self, ledger: &str, id: PageId, make: impl Fn() -> Result<Page>) -> Result<Page> {
+        let mut there = None;
         loop {
             match self.page(ledger, id) {
                 Err(LedgerError::NoSuch { .. }) => {}
@@ -279,6 +281,13 @@ impl Repository {
                 // Another process has created the page first, or has deleted it at once.
                 Err(LedgerError::Exists { .. } | LedgerError::PageGone { .. }) => {}
                 created => return created,
+            }
+            let number = rows::page(&self.database().begin(&TxOptions::reading())?, ledger, &id)?;
+            match number {
+                // A page that is deleted does not come back under its number. So this one is in
+                // use, and its own rows say that it is not there.
+                Some(page) if number == there => return Err(LedgerError::PageGone { page }),
+                _ => there = number,
             }
         }
     }
@@ -307,8 +316,16 @@ impl Repository {
     fn open_page(&self, number: u64) -> Result<Arc<Shared>> {
         let maintenance = Arc::clone(&self.maintenance);
         let (database, rows) = (self.host.of_page(number)?, self.host.rows(number));
-        let registration = maintenance.open_registry().open(number, &*database)?;
-        let parameters = rows.parameters(&database.begin(&TxOptions::reading())?)?;
+        let open_registry = maintenance.open_registry();
+        let mut registration = open_registry.open(number, &*database)?;
+        let read = || rows.parameters(&database.begin(&TxOptions::reading())?);
+        let mut parameters = read()?;
+        if parameters.is_none() && self.host.is_separate() {
+            // Another process took this one for dead, and its eviction has left a mark. If it was
+            // decided, the row of the page says so.
+            registration = open_registry.open_anew(number, &*database)?;
+            parameters = read()?;
+        }
         let parameters = parameters.ok_or(LedgerError::PageGone { page: number })?;
         let process = match self.host.is_separate() {
             // The lease lies in the database that has the pins.

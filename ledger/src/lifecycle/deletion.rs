@@ -1,6 +1,8 @@
 //! Deletes pages: one transaction decides it, then the rows are removed in slices, or the database
 //! of the page is removed. Any process continues a deletion that another one has begun.
 
+use std::sync::Arc;
+
 use permazen_kv::{KvRead, TxOptions};
 
 use super::eviction_obstacle::EvictionObstacle;
@@ -40,6 +42,8 @@ pub(crate) fn begin(
     let number = rows::page(&*host.repository.begin(&TxOptions::reading())?, ledger, &id)?;
     let number = number.ok_or_else(no_such)?;
     let page = host.rows(number);
+    // The database in which an eviction has set the mark.
+    let mut marked = None;
     let decided = open_registry.with_closed(number, |tx| {
         let row = rows::page_row(tx, number)?.ok_or_else(no_such)?;
         match row.state {
@@ -63,6 +67,7 @@ pub(crate) fn begin(
                     return Ok(false);
                 }
                 page.mark_deleted(&mut tx)?;
+                marked = Some(Arc::clone(&database));
                 tx.commit()?;
             }
         } else {
@@ -75,8 +80,14 @@ pub(crate) fn begin(
         // A page of this name that is created later is not taken for this one.
         rows::raise_epoch(tx)?;
         Ok(true)
-    })?;
-    Ok(decided.then_some(number))
+    });
+    if decided.is_err()
+        && let Some(database) = marked
+    {
+        // If this fails too, the next process that opens the page removes the mark.
+        let _ = open_registry.take_back_mark(number, &*database);
+    }
+    Ok(decided?.then_some(number))
 }
 
 /// The data that would be lost with a page. `None` if nothing would be lost. No process has it

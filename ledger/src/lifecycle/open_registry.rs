@@ -113,6 +113,20 @@ impl OpenRegistry {
         self.write_opening(page, database)
     }
 
+    /// Opens a page with its rows written again: in its own database is the mark of an eviction
+    /// that another process has begun.
+    ///
+    /// # Errors
+    /// As [`open`](OpenRegistry::open).
+    pub(crate) fn open_anew(
+        self: &Arc<Self>,
+        page: u64,
+        database: &dyn KvDatabase,
+    ) -> Result<Registration> {
+        let _writing = self.writing()?;
+        self.write_opening(page, database)
+    }
+
     /// Opens a page and writes the rows of its opening, if the host can be written. The caller
     /// holds the lock of the writing.
     fn write_opening(
@@ -122,7 +136,7 @@ impl OpenRegistry {
     ) -> Result<Registration> {
         let written = match self.write(page) {
             Ok(written) => Some(written),
-            Err(error) => unless_read_only(error).map(|()| None)?,
+            Err(error) => self.unless_read_only(page, database, error).map(|()| None)?,
         };
         let process = written.map(|(process, _)| process);
         let new = Registered { count: 0, process, is_written: false, closed: self.now() };
@@ -137,7 +151,7 @@ impl OpenRegistry {
             Some(_) if !self.host.is_separate() => true,
             Some((_, device)) => match self.write_first_opened(page, database, device) {
                 Ok(()) => true,
-                Err(error) => unless_read_only(error).map(|()| false)?,
+                Err(error) => self.unless_read_only(page, database, error).map(|()| false)?,
             },
         };
         self.change(page, new, |open| {
@@ -156,6 +170,39 @@ impl OpenRegistry {
     fn put_back(&self, pages: impl IntoIterator<Item = (u64, Registered)>) {
         let unsure = |(page, open)| (page, Registered { is_written: false, ..open });
         self.pages().extend(pages.into_iter().map(unsure));
+    }
+
+    /// A page can be opened in a host that this process cannot write: one that is open for reading
+    /// only, on a full disk, or whose writing thread has ended, which a host reports as it reports
+    /// the first. Then nothing protects the commits that are read.
+    ///
+    /// # Errors
+    /// Other errors. This one too if the page has the mark of an eviction that was not completed:
+    /// the page is in use, but it cannot be read until the mark is removed.
+    fn unless_read_only(
+        &self,
+        page: u64,
+        database: &dyn KvDatabase,
+        error: LedgerError,
+    ) -> Result<()> {
+        let is_read_only = matches!(
+            error,
+            LedgerError::Host(
+                KvError::Unsupported(_) | KvError::IllegalState(_) | KvError::Full { .. },
+            )
+        );
+        if !is_read_only {
+            return Err(error);
+        }
+        let rows = self.host.rows(page);
+        if self.host.is_separate()
+            && rows.is_marked_deleted(&database.begin(&TxOptions::reading())?)?
+        {
+            // If the eviction was decided, the page is gone.
+            in_use(&*self.repository().begin(&TxOptions::reading())?, page)?;
+            return Err(error);
+        }
+        Ok(())
     }
 
     /// Writes the row that the page is open. Returns the process ID in it, and the device.
@@ -273,7 +320,7 @@ impl OpenRegistry {
         match done {
             Ok(true) => {}
             Ok(false) => self.pages().extend(open.map(|open| (page, open))),
-            // The outcome may be unknown.
+            // The outcome may be unknown, or the function has marked the page as deleted.
             Err(_) => self.put_back(open.map(|open| (page, open))),
         }
         done
@@ -303,6 +350,22 @@ impl OpenRegistry {
         }
         tx.commit()?;
         Ok(true)
+    }
+
+    /// Takes back the mark of an eviction that failed after it had set it. Does nothing if another
+    /// process may decide an eviction at the same time, which needs the mark: then the next opening
+    /// removes it, after it has written the row that holds off evictions.
+    pub(crate) fn take_back_mark(&self, page: u64, database: &dyn KvDatabase) -> Result<()> {
+        if self.repository().capabilities().concurrent_writers {
+            return Ok(());
+        }
+        // No other process writes the repository until this transaction ends. So the row of the
+        // page tells whether an eviction was decided, also if its outcome was unknown.
+        let tx = self.repository().begin(&TxOptions::writing().with_wait(WAIT))?;
+        in_use(&tx, page)?;
+        let mut of_page = database.begin(&TxOptions::writing().with_wait(WAIT))?;
+        self.host.rows(page).unmark_deleted(&mut of_page)?;
+        Ok(of_page.commit()?)
     }
 
     /// Closes the pages of processes that have ended, with the present time as that of their
@@ -380,18 +443,6 @@ fn close(tx: &mut dyn KvWrite, page: u64, open: &Registered) -> Result<()> {
         Some(_) => rows::close(tx, page, &process, open.closed),
         // The page was deleted after other processes had taken the lease.
         None => rows::remove_opened(tx, page, &process),
-    }
-}
-
-/// A page can be opened in a host that this process cannot write: one that is open for reading
-/// only, on a full disk, or whose writing thread has ended, which a host reports as it reports the
-/// first. Then nothing protects the commits that are read.
-fn unless_read_only(error: LedgerError) -> Result<()> {
-    match error {
-        LedgerError::Host(
-            KvError::Unsupported(_) | KvError::IllegalState(_) | KvError::Full { .. },
-        ) => Ok(()),
-        error => Err(error),
     }
 }
 

@@ -1,24 +1,73 @@
 //! Openings, closings, deletions and evictions of pages that were not completed, and what the next
 //! process or the same one finds.
 
-use std::sync::Arc;
+use std::path::Path;
+use std::sync::{Arc, Mutex, mpsc};
 use std::time::Duration;
 
-use permazen_kv::fault::FaultStore;
+use permazen_kv::fault::{FaultStore, Faults};
+use permazen_kv::lmdb::LmdbStore;
 use permazen_kv::memory::MemoryStore;
-use permazen_kv::{KvDatabase, KvError, KvRead};
-use permazen_ledger::{LedgerError, MAIN, PageId, Repository};
+use permazen_kv::read_only::ReadOnly;
+use permazen_kv::{Capabilities, KvDatabase, KvError, KvRead, KvTransaction, KvWrite, TxOptions};
+use permazen_ledger::{
+    Clock, LedgerError, LmdbPages, MAIN, Page, PageDatabases, PageId, Repository,
+};
 
-use super::separate::{Disk, process};
+use super::separate::{CannotWrite, Disk, Pages, process, sync};
 use crate::support::clock::TestClock;
-use crate::support::page::{assert_all_clean, put};
+use crate::support::page::{assert_all_clean, get, put};
 
 const ROOT: PageId = PageId::ROOT;
 
 const HOUR: Duration = Duration::from_secs(60 * 60);
 
+/// Runs a function that must end.
+fn ends<T: Send + 'static>(run: impl FnOnce() -> T + Send + 'static) -> T {
+    let (sender, result) = mpsc::channel();
+    std::thread::spawn(move || sender.send(run()));
+    result.recv_timeout(Duration::from_secs(60)).unwrap()
+}
+
+/// Makes the page `remote`, all of which is at a remote, so that it can be evicted.
+fn make_synced(repository: &Repository) {
+    let page = repository.create_page("remote", ROOT).unwrap();
+    put(&page, MAIN, b"at", b"the remote");
+    sync(&page);
+    drop(page);
+    repository.maintain().unwrap();
+}
+
+#[track_caller]
+fn assert_is_there(page: &Page) {
+    assert_eq!(get(page, b"at").as_deref(), Some(&b"the remote"[..]));
+}
+
+/// Whether the page is in use, whatever its own database says.
+fn is_in_use(repository: &Repository) -> bool {
+    repository.pages().unwrap().contains(&("remote".to_owned(), ROOT))
+}
+
+/// Whether the first page has the mark of an eviction or a deletion.
+fn has_mark(disk: &Disk) -> bool {
+    let own = disk.pages.lock().unwrap()[&1].snapshot();
+    let row = own.get(&[PARAMETERS]).unwrap().unwrap().into_owned();
+    row[36] == 2
+}
+
+/// A process that can read everything and write nothing.
+fn reader(disk: &Disk, clock: &Arc<TestClock>) -> Repository {
+    let clock: Arc<dyn Clock> = Arc::clone(clock) as _;
+    let builder = Repository::builder(ReadOnly(disk.repository.clone()));
+    let builder = builder.manual_maintenance().clock(clock);
+    builder.page_databases(Arc::new(CannotWrite(disk.clone()))).open().unwrap()
+}
+
 /// The row of the device on which a page was opened first.
 const FIRST_OPENED: u8 = 0x2b;
+
+/// The row of the parameters of a page.
+const PARAMETERS: u8 = 0x2f;
 
 #[test]
 fn each_opening_writes_what_an_earlier_one_could_not() {
@@ -77,6 +126,250 @@ fn a_page_whose_closing_may_have_been_made_is_recorded_as_open_when_it_is_opened
         }
     }
     assert!(made > 0);
+}
+
+/// A host that calls a function before one of its transactions begins.
+struct Interrupted {
+    host: FaultStore<MemoryStore>,
+    before: Before,
+}
+
+/// How many transactions begin until the function is called, and the function.
+#[derive(Clone, Default)]
+struct Before(Arc<Mutex<Option<(u64, Happening)>>>);
+
+type Happening = Box<dyn FnOnce() + Send>;
+
+impl Before {
+    fn is_called_at(&self, nth: u64, happening: impl FnOnce() + Send + 'static) {
+        *self.0.lock().unwrap() = Some((nth, Box::new(happening)));
+    }
+
+    fn count(&self) {
+        let due = {
+            let mut waiting = self.0.lock().unwrap();
+            if let Some((left, _)) = &mut *waiting {
+                *left -= 1;
+            }
+            waiting.take_if(|(left, _)| *left == 0)
+        };
+        due.into_iter().for_each(|(_, happening)| happening());
+    }
+}
+
+impl KvDatabase for Interrupted {
+    fn begin(&self, options: &TxOptions) -> permazen_kv::Result<Box<dyn KvTransaction + Send>> {
+        self.before.count();
+        self.host.begin(options)
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        self.host.capabilities()
+    }
+}
+
+/// A process with such a host.
+fn interrupted(disk: &Disk, clock: &Arc<TestClock>) -> (Repository, Faults, Before) {
+    let (faults, before) = (FaultStore::new(disk.repository.clone()), Before::default());
+    let pages = Pages { disk: disk.clone(), faults: faults.clone() };
+    let host = Interrupted { host: faults.clone(), before: before.clone() };
+    let clock: Arc<dyn Clock> = Arc::clone(clock) as _;
+    let builder = Repository::builder(host).manual_maintenance().clock(clock);
+    let repository = builder.page_databases(Arc::new(pages)).open_or_create().unwrap();
+    (repository, faults.faults(), before)
+}
+
+#[test]
+fn a_page_whose_eviction_failed_is_opened_by_the_same_process() {
+    for opened_meanwhile in [false, true] {
+        let mut marked = 0;
+        for nth in 1.. {
+            let (disk, clock) = (Disk::default(), TestClock::new());
+            let (repository, faults, before) = interrupted(&disk, &clock);
+            make_synced(&repository);
+            if opened_meanwhile {
+                // After the maintenance, with which an eviction begins.
+                let other = repository.clone();
+                before.is_called_at(2, move || {
+                    let _ = other.page("remote", ROOT);
+                });
+            }
+            faults.fail_from(nth, || KvError::Stale("broken".into()));
+            let result = repository.evict("remote", ROOT);
+            let is_over = faults.hits() == 0;
+            faults.stop();
+            *before.0.lock().unwrap() = None;
+            if is_in_use(&repository) {
+                marked += usize::from(has_mark(&disk));
+                let page = repository.page("remote", ROOT);
+                assert_is_there(&page.unwrap_or_else(|error| panic!("operation {nth}: {error}")));
+            }
+            let other = repository.clone();
+            drop(ends(move || other.page_or_create("remote", ROOT)).unwrap());
+            assert_all_clean(&repository);
+            if is_over {
+                result.unwrap();
+                break;
+            }
+        }
+        assert!(marked > 0);
+    }
+}
+
+#[test]
+fn a_page_whose_eviction_failed_is_in_use_for_a_process_that_cannot_write() {
+    let mut refused = 0;
+    for nth in 1.. {
+        let (disk, clock) = (Disk::default(), TestClock::new());
+        let (repository, faults) = process(&disk, &clock);
+        make_synced(&repository);
+        faults.fail_from(nth, || KvError::IllegalState("killed".to_owned()));
+        let _ = repository.evict("remote", ROOT);
+        let is_over = faults.hits() == 0;
+        std::mem::forget(repository);
+        let full = reader(&disk, &clock);
+        let is_in_use = is_in_use(&full);
+        match full.page("remote", ROOT) {
+            Ok(page) => assert_is_there(&page),
+            Err(error) if is_in_use => {
+                assert!(matches!(error, LedgerError::Host(_)), "operation {nth}: {error}");
+                refused += 1;
+                let other = full.clone();
+                let error = ends(move || other.page_or_create("remote", ROOT)).unwrap_err();
+                assert!(matches!(error, LedgerError::Host(_)), "operation {nth}: {error}");
+            }
+            Err(error) => {
+                assert!(matches!(error, LedgerError::NoSuch { .. }), "operation {nth}: {error}");
+            }
+        }
+        drop(full);
+        // All of it is still there.
+        let (other, _) = process(&disk, &clock);
+        if is_in_use {
+            assert_is_there(&other.page("remote", ROOT).unwrap());
+            assert_is_there(&reader(&disk, &clock).page("remote", ROOT).unwrap());
+        }
+        assert_all_clean(&other);
+        if is_over {
+            break;
+        }
+    }
+    assert!(refused > 0);
+}
+
+#[test]
+fn a_page_whose_eviction_by_others_failed_is_opened_by_a_process_that_was_taken_for_dead() {
+    let mut marked = 0;
+    for nth in 1.. {
+        let (disk, clock) = (Disk::default(), TestClock::new());
+        let ((stalled, _), (other, faults)) = (process(&disk, &clock), process(&disk, &clock));
+        make_synced(&other);
+        drop(stalled.page("remote", ROOT).unwrap());
+        clock.advance(2 * HOUR);
+        other.maintain().unwrap();
+        clock.advance(HOUR);
+        other.maintain().unwrap();
+        faults.fail_from(nth, || KvError::IllegalState("killed".to_owned()));
+        let _ = other.evict("remote", ROOT);
+        let is_over = faults.hits() == 0;
+        std::mem::forget(other);
+        let (next, _) = process(&disk, &clock);
+        if is_in_use(&next) {
+            marked += usize::from(has_mark(&disk));
+            let page = stalled.page("remote", ROOT);
+            assert_is_there(&page.unwrap_or_else(|error| panic!("operation {nth}: {error}")));
+        } else {
+            let error = stalled.page("remote", ROOT).unwrap_err();
+            assert!(matches!(error, LedgerError::NoSuch { .. }), "operation {nth}: {error}");
+        }
+        if is_over {
+            break;
+        }
+    }
+    assert!(marked > 0);
+}
+
+/// LMDB environments of pages that a process can only read.
+#[derive(Debug)]
+struct CannotWriteLmdb(LmdbPages);
+
+impl PageDatabases for CannotWriteLmdb {
+    fn open(&self, page: u64) -> permazen_kv::Result<Option<Arc<dyn KvDatabase>>> {
+        Ok(self.0.open(page)?.map(|page| Arc::new(ReadOnly(page)) as _))
+    }
+
+    fn make(&self, _: u64) -> permazen_kv::Result<Arc<dyn KvDatabase>> {
+        Err(KvError::Unsupported("writing"))
+    }
+
+    fn list(&self) -> permazen_kv::Result<Vec<u64>> {
+        self.0.list()
+    }
+
+    fn remove(&self, _: u64) -> permazen_kv::Result<()> {
+        Err(KvError::Unsupported("writing"))
+    }
+}
+
+/// Writers of LMDB take turns, so a process knows that no other one evicts the page.
+#[test]
+fn an_eviction_that_fails_leaves_the_page_as_it_was_where_writers_take_turns() {
+    let errors: [fn() -> KvError; 2] = [
+        || KvError::Stale("broken".into()),
+        || KvError::Full { path: Path::new("disk").into(), reason: "no space is left".into() },
+    ];
+    for error in errors {
+        for nth in 1.. {
+            let folder = tempfile::tempdir().unwrap();
+            let host = LmdbStore::open_or_create(folder.path().join("repository")).unwrap();
+            let pages = LmdbPages::new(folder.path().join("pages"));
+            let (failing, own) = (FaultStore::new(host.clone()), Arc::new(pages.clone()));
+            let builder = Repository::builder(failing.clone()).manual_maintenance();
+            let repository = builder.page_databases(own).open_or_create().unwrap();
+            make_synced(&repository);
+            let closed = repository.usage().unwrap();
+            let faults = failing.faults();
+            faults.fail_nth(nth, error);
+            let result = repository.evict("remote", ROOT);
+            let is_over = faults.hits() == 0;
+            faults.stop();
+            if is_in_use(&repository) {
+                assert_eq!(repository.usage().unwrap(), closed, "operation {nth}");
+                let builder = Repository::builder(ReadOnly(host)).manual_maintenance();
+                let builder = builder.page_databases(Arc::new(CannotWriteLmdb(pages)));
+                let page = builder.open().unwrap().page("remote", ROOT);
+                assert_is_there(&page.unwrap_or_else(|error| panic!("operation {nth}: {error}")));
+            }
+            if is_over {
+                result.unwrap();
+                assert!(nth > 10);
+                break;
+            }
+        }
+    }
+}
+
+#[test]
+fn a_page_that_lost_its_parameters_is_an_error_for_who_would_make_it() {
+    let (disk, clock) = (Disk::default(), TestClock::new());
+    let (separate, _) = process(&disk, &clock);
+    let host = MemoryStore::new();
+    let together = Repository::builder(host.clone()).manual_maintenance().open_or_create().unwrap();
+    for repository in [&separate, &together] {
+        make_synced(repository);
+    }
+    let own = disk.pages.lock().unwrap()[&1].clone();
+    let lost: [(&Repository, MemoryStore, &[u8]); 2] =
+        [(&separate, own, &[PARAMETERS]), (&together, host, &[0x10, 1, PARAMETERS])];
+    for (repository, host, key) in lost {
+        let mut tx = host.begin(&TxOptions::writing()).unwrap();
+        assert!(tx.get(key).unwrap().is_some());
+        tx.remove(key).unwrap();
+        tx.commit().unwrap();
+        let repository = repository.clone();
+        let error = ends(move || repository.page_or_create("remote", ROOT)).unwrap_err();
+        assert!(matches!(error, LedgerError::PageGone { page: 1 }), "{error}");
+    }
 }
 
 #[test]
