@@ -94,8 +94,8 @@ fn of_type_to_cents(
 
 /// The warnings that a function makes in this thread.
 fn warnings(body: impl FnOnce()) -> Vec<String> {
-    // As long as there is one subscriber alone, `tracing` asks only the thread that comes to a place
-    // of the code first whether that place is heard. This may be a thread of another test.
+    // As long as there is one subscriber alone, `tracing` asks only the thread that comes to a
+    // place of the code first whether that place is heard. This may be a thread of another test.
     static ANOTHER: LazyLock<Dispatch> = LazyLock::new(|| Dispatch::new(Warnings(Arc::default())));
     LazyLock::force(&ANOTHER);
     let heard = Arc::new(Mutex::new(Vec::new()));
