@@ -405,7 +405,8 @@ fn write(connection: &mut Connection, pool: &Pool, changes: &Changes) -> Done<()
         let parameters = [Parameter::Many(&keys), Parameter::Many(&values)];
         connection.add(statements.put(), &parameters)?;
     }
-    if pool.address.watches {
+    // Nothing is left to tell if the changes were sent before.
+    if pool.address.watches && !writes.is_empty() {
         connection.add(statements.notify(), &[Parameter::Text(&describe(writes))])?;
     }
     Ok(())

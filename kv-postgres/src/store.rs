@@ -96,8 +96,8 @@ impl PostgresBuilder {
     }
 
     /// How long to wait for a server that does not answer, and for a free connection, if the
-    /// options of a transaction do not say; 30 seconds unless set. When the store is opened, each
-    /// answer may take three seconds, even if this is shorter.
+    /// options of a transaction do not say; 30 seconds unless set. When the store is opened, the
+    /// answers about its tables may each take three seconds, even if this is shorter.
     #[must_use]
     pub fn wait(mut self, wait: Duration) -> Self {
         self.wait = wait.min(LONGEST_WAIT);

@@ -178,20 +178,25 @@ impl Host {
     /// If it cannot be marked as deleted or removed.
     pub(crate) fn remove(&self, page: u64) -> Result<()> {
         let Some(Separate { databases, .. }) = &self.separate else { return Ok(()) };
-        let marked = self.of_page(page).and_then(|database| {
+        let mark = |database: Arc<dyn KvDatabase>| -> Result<()> {
             let mut tx = database.begin(&TxOptions::writing())?;
             self.rows(page).force_mark_deleted(&mut tx)?;
             Ok(tx.commit()?)
-        });
-        match marked {
+        };
+        match self.of_page(page).and_then(mark) {
             Ok(()) | Err(LedgerError::PageGone { .. }) => {}
             // A missing or damaged database needs no mark: nothing is read from it any more.
             Err(error) if error.is_unreadable() => {}
-            // Without the mark, a process that has it open would go on using it. But another
-            // process may have removed it meanwhile.
+            // Without the mark, a process that has it open would go on using it.
             Err(error) => match databases.open(page) {
+                // Another process has removed it meanwhile.
                 Ok(None) => {}
-                _ => return Err(error),
+                Ok(Some(_)) => return Err(error),
+                // Making it may have been interrupted. It is made whole, to be marked.
+                Err(_) => match databases.make(page) {
+                    Ok(database) => mark(database)?,
+                    Err(_) => return Err(error),
+                },
             },
         }
         Ok(databases.remove(page)?)

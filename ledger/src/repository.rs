@@ -196,7 +196,11 @@ impl Repository {
         tx.commit()?;
         match result {
             Ok(()) => self.page_of(number),
-            Err(error) => deletion::finish(&self.host, number).and(Err(error)),
+            Err(error) => {
+                // The first error says more. Maintenance goes on with the removal.
+                let _ = deletion::finish(&self.host, number);
+                Err(error)
+            }
         }
     }
 

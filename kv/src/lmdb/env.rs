@@ -338,10 +338,19 @@ impl OpenEnv {
 
     /// The error of a failed commit. It depends on whether the environment is still usable.
     pub(super) fn commit_failed(&self, error: heed::Error) -> KvError {
+        // These come before the page is written that makes a commit valid.
+        if matches!(
+            error,
+            heed::Error::Mdb(MdbError::MapFull | MdbError::TxnFull | MdbError::BadTxn)
+        ) {
+            return self.failed("cannot commit", error);
+        }
         let _using = self.using_map();
         match self.env.read_txn() {
-            // LMDB stops working when it could not write the page that makes a commit valid. Other
-            // errors hide whether it still works.
+            // LMDB says so only if it still works.
+            Err(heed::Error::Mdb(MdbError::MapResized)) => self.failed("cannot commit", error),
+            // LMDB stops working when it could not write that page. Other errors hide whether it
+            // still works.
             Err(_) => KvError::OutcomeUnknown(format!(
                 "{}: {error}; close the store and open it again to see what is committed",
                 self.directory.display()

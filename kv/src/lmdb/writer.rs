@@ -110,14 +110,17 @@ impl Writer {
         // The thread needs a moment even if the lock is free.
         let (start, mut limit) = (Instant::now(), wait.max(MOMENT));
         let longest = limit.saturating_add(LATE);
+        // Whether the thread had not come to the lock when that was looked at last.
+        let mut is_late = false;
         let begun = loop {
             let left = limit.saturating_sub(start.elapsed());
             match begun.recv_timeout(left.min(KNOCK)) {
                 Err(RecvTimeoutError::Timeout) if left > KNOCK => self.knock(shared),
                 // No other process keeps the thread from the lock.
                 Err(RecvTimeoutError::Timeout)
-                    if !self.waits_for_lock() && start.elapsed() < longest =>
+                    if (is_late || !self.waits_for_lock()) && start.elapsed() < longest =>
                 {
+                    is_late = !self.waits_for_lock();
                     limit = start.elapsed().saturating_add(MOMENT);
                 }
                 begun => break begun,

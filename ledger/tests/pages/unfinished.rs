@@ -1,7 +1,9 @@
 //! Openings, closings, deletions and evictions of pages that were not completed, and what the next
 //! process or the same one finds.
 
-use std::path::Path;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, mpsc};
 use std::time::Duration;
 
@@ -398,4 +400,52 @@ fn a_database_that_cannot_be_opened_for_a_moment_is_removed_only_with_its_mark()
     let error = page.set_tag("tag", &head).unwrap_err();
     assert!(matches!(error, LedgerError::PageGone { .. }), "{error}");
     assert_all_clean(&other);
+}
+
+/// The first time, it makes a file without content and fails.
+#[derive(Debug)]
+struct MadeByHalf {
+    pages: LmdbPages,
+    directory: PathBuf,
+    is_first: AtomicBool,
+}
+
+impl PageDatabases for MadeByHalf {
+    fn make(&self, page: u64) -> permazen_kv::Result<Arc<dyn KvDatabase>> {
+        if self.is_first.swap(false, Ordering::Relaxed) {
+            let directory = self.directory.join(page.to_string());
+            fs::create_dir_all(&directory).unwrap();
+            fs::write(directory.join("data.mdb"), b"").unwrap();
+            return Err(KvError::IllegalState("the disk is full for a moment".to_owned()));
+        }
+        self.pages.make(page)
+    }
+
+    fn open(&self, page: u64) -> permazen_kv::Result<Option<Arc<dyn KvDatabase>>> {
+        self.pages.open(page)
+    }
+
+    fn remove(&self, page: u64) -> permazen_kv::Result<()> {
+        self.pages.remove(page)
+    }
+
+    fn list(&self) -> permazen_kv::Result<Vec<u64>> {
+        self.pages.list()
+    }
+}
+
+#[test]
+fn a_database_whose_making_was_interrupted_is_removed() {
+    let folder = tempfile::tempdir().unwrap();
+    let directory = folder.path().join("pages");
+    let (pages, is_first) = (LmdbPages::new(&directory), AtomicBool::new(true));
+    let pages = MadeByHalf { pages, directory: directory.clone(), is_first };
+    let builder = Repository::builder(MemoryStore::new()).manual_maintenance();
+    let repository = builder.page_databases(Arc::new(pages)).open_or_create().unwrap();
+    let error = repository.create_page("films", ROOT).unwrap_err();
+    assert!(error.to_string().contains("full for a moment"), "{error}");
+    repository.maintain().unwrap();
+    assert_eq!(fs::read_dir(&directory).unwrap().count(), 0);
+    put(&repository.create_page("films", ROOT).unwrap(), MAIN, b"name", b"films");
+    assert_all_clean(&repository);
 }
