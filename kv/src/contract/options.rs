@@ -25,8 +25,9 @@ pub struct TxOptions {
     pub read_only: bool,
     /// How long to wait for the right to write, where only one transaction can have it. Zero tries
     /// once; but if another process has the right, LMDB waits for up to 100 ms, and longer if the
-    /// processors are too busy to find that out. `None` is 30 seconds, or 3 seconds on SQLite for a transaction that takes the right with its first write
-    /// (`late_lock`). When the time is over, the error is retryable.
+    /// processors are too busy to find that out. `None` is 30 seconds, or 3 seconds on SQLite for a
+    /// transaction that takes the right with its first write (`late_lock`). When the time is over,
+    /// the error is retryable.
     pub wait: Option<Duration>,
     /// How long the transaction may be used, see
     /// [`KvTransaction::set_timeout`](crate::KvTransaction::set_timeout). `None` means no limit;
