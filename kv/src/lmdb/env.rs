@@ -347,15 +347,16 @@ impl OpenEnv {
         }
         let _using = self.using_map();
         match self.env.read_txn() {
-            // LMDB says so only if it still works.
-            Err(heed::Error::Mdb(MdbError::MapResized)) => self.failed("cannot commit", error),
+            // LMDB reports a map that was resized only if it still works.
+            Ok(_) | Err(heed::Error::Mdb(MdbError::MapResized)) => {
+                self.failed("cannot commit", error)
+            }
             // LMDB stops working when it could not write that page. Other errors hide whether it
             // still works.
             Err(_) => KvError::OutcomeUnknown(format!(
                 "{}: {error}; close the store and open it again to see what is committed",
                 self.directory.display()
             )),
-            Ok(_) => self.failed("cannot commit", error),
         }
     }
 }
