@@ -206,6 +206,7 @@ pub fn sizes(
     kv.visit(KeySpan::FULL, Direction::Forward, &mut |key, value| {
         counting.add(key, value);
         let total = &counting.sizes.total;
+        // Telling of each pair would take longer than counting it.
         if total.pairs - pairs < PAIRS && total.bytes() - bytes < BYTES {
             return ControlFlow::Continue(());
         }
@@ -214,6 +215,7 @@ pub fn sizes(
         complete = told.is_continue();
         told
     })?;
+    // The last object of all has no pair after it that would end it.
     counting.end_object();
     Ok(Sizes { complete, ..counting.sizes })
 }
@@ -265,6 +267,7 @@ pub struct Spaces {
 /// Those of [`KvDatabase::space`].
 pub fn spaces(store: &dyn KvDatabase, sizes: &Sizes) -> permazen_kv::Result<Option<Spaces>> {
     let total = match store.space(&[KeySpan::FULL]) {
+        // A store without a file of its own, such as the one in memory, cannot say this.
         Err(KvError::Unsupported(_)) => return Ok(None),
         total => total?,
     };
@@ -283,6 +286,8 @@ pub fn spaces(store: &dyn KvDatabase, sizes: &Sizes) -> permazen_kv::Result<Opti
         .map(|(prefix, end)| KeySpan::new(prefix, end.as_deref()))
         .enumerate()
         .collect();
+    // The store is asked once for all spans, in the order of keys. The results go back to the
+    // places of their types and indexes.
     spans.sort_by_key(|(_, span)| span.min);
     let (places, spans): (Vec<_>, Vec<_>) = spans.into_iter().unzip();
     let mut found = vec![Space::default(); places.len()];
@@ -342,6 +347,8 @@ impl Counting {
         if let [META_DATA, rest @ ..] = key {
             let meta_data = &mut self.sizes.meta_data;
             let size = match rest {
+                // Only this one key is the format version. Others that begin with `00 00` are
+                // reserved.
                 _ if key == FORMAT_VERSION_KEY => &mut meta_data.format_version,
                 [layout::SCHEMA_TABLE, ..] => &mut meta_data.schema_table,
                 [layout::STORAGE_ID_TABLE, ..] => &mut meta_data.storage_id_table,
@@ -364,6 +371,7 @@ impl Counting {
 
     fn place(&mut self, key: &[u8]) -> Option<SizePosition> {
         let (prefix, place) = &self.last;
+        // No storage ID is the beginning of another one, so the same bytes mean the same ID.
         if !prefix.is_empty() && key.starts_with(prefix) {
             return *place;
         }
@@ -377,6 +385,7 @@ impl Counting {
 
     fn add_to_type(&mut self, at: usize, key: &[u8], value: &[u8]) {
         let id = key.first_chunk().and_then(|id| ObjId::from_bytes(*id).ok());
+        // The pairs of an object lie side by side, so another ID ends it for good.
         if id != self.object.map(|(object, _)| object.id) {
             self.end_object();
             self.object = id.map(|id| (ObjectSize { id, pairs: 0, bytes: 0 }, at));
@@ -402,6 +411,7 @@ impl Counting {
                     None => &mut counted.unknown,
                 }
             }
+            // The key is shorter than an object ID.
             None => &mut counted.unknown,
         };
         size.add(key, value);
@@ -410,11 +420,13 @@ impl Counting {
     fn end_object(&mut self) {
         let Some((object, at)) = self.object.take() else { return };
         if let Some(counted) = self.sizes.types.get_mut(at)
+            // Of equal ones the first stays, which has the smaller ID.
             && counted.largest_object.is_none_or(|largest| object.bytes > largest.bytes)
         {
             counted.largest_object = Some(object);
         }
         let largest = &mut self.sizes.largest_objects;
+        // Objects come by ascending ID, so one that comes later is put after its equals.
         let at = largest.partition_point(|other| other.bytes >= object.bytes);
         if at < self.largest {
             largest.truncate(self.largest - 1);
@@ -429,6 +441,7 @@ fn new_type(item: &BundleItem) -> Option<TypeSizes> {
         return None;
     }
     let mut fields = BTreeMap::new();
+    // A type has other fields in other schemas, and objects of each of them can be there.
     for version in &item.occurrences {
         for field in &version.object_type.fields {
             fields.insert(field.storage_id, Arc::clone(&field.name));
@@ -459,6 +472,7 @@ fn index_names(item: &BundleItem) -> Vec<String> {
             ResolvedPart::Index(index) => format!("{owner}#{}", index.name),
             _ => continue,
         };
+        // A field that is the same in several schemas occurs once for each of them.
         if !names.contains(&name) {
             names.push(name);
         }

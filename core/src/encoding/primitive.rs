@@ -138,6 +138,8 @@ macro_rules! integer {
             }
 
             fn is_canonical(reader: &mut Reader<'_>) -> Option<Result<bool>> {
+                // A number out of range is read as another number, which would be written as other
+                // bytes.
                 let number = long::read_canonical(reader);
                 Some(number.map(|n| n.is_some_and(|n| <$type>::try_from(n).is_ok())))
             }
@@ -153,6 +155,8 @@ macro_rules! integer {
 
             fn widen(value: &Value) -> Option<Self> {
                 match value {
+                    // Only types whose numbers all fit: nothing is lost, as when Java widens a
+                    // number.
                     $(Value::$narrower(number) => Some(<$type>::from(*number)),)*
                     _ => None,
                 }
@@ -193,6 +197,8 @@ impl Encodable for bool {
     #[inline]
     fn read_from(reader: &mut Reader<'_>) -> Result<Self> {
         match reader.byte()? {
+            // A third byte would be a second form of one value, and an index must have one for
+            // each.
             0 => Ok(false),
             1 => Ok(true),
             other => invalid(format!("invalid encoded boolean value 0x{other:02x}")),
@@ -205,6 +211,7 @@ impl Encodable for bool {
 
     fn from_text(text: &str) -> Result<Self> {
         match text {
+            // Case does not matter, as in Java.
             _ if text.eq_ignore_ascii_case("true") => Ok(true),
             _ if text.eq_ignore_ascii_case("false") => Ok(false),
             _ => invalid(format!("invalid boolean {text:?}")),
@@ -235,6 +242,7 @@ impl Encodable for JavaChar {
         let string = unescape(text)?;
         let mut units = string.units();
         match (units.next(), units.next()) {
+            // A character above U+FFFF has two units, so no `char` of Java can hold it.
             (Some(unit), None) => Ok(JavaChar(unit)),
             _ => invalid(format!("not exactly one character: {text:?}")),
         }
@@ -268,6 +276,7 @@ impl Encodable for f32 {
         match value {
             Value::Byte(number) => Some(f32::from(*number)),
             Value::Short(number) => Some(f32::from(*number)),
+            // Large numbers lose digits here. Java widens them in the same way.
             Value::Int(number) => Some(*number as f32),
             Value::Long(number) => Some(*number as f32),
             Value::Char(char) => Some(f32::from(char.0)),
@@ -304,6 +313,7 @@ impl Encodable for f64 {
             Value::Byte(number) => Some(f64::from(*number)),
             Value::Short(number) => Some(f64::from(*number)),
             Value::Int(number) => Some(f64::from(*number)),
+            // A large number loses digits here. Java widens it in the same way.
             Value::Long(number) => Some(*number as f64),
             Value::Float(number) => Some(f64::from(*number)),
             Value::Char(char) => Some(f64::from(char.0)),

@@ -332,6 +332,7 @@ impl Value {
             Value::Char(_) => 5,
             Value::Float(_) => 6,
             Value::Double(_) => 7,
+            // Values of both variants can be equal, so their rank, which is hashed, is the same.
             Value::String(_) | Value::Utf16(_) => 8,
             Value::Enum(_) => 9,
             Value::Ref(_) => 10,
@@ -374,6 +375,7 @@ impl Value {
             Value::Array(_) => 19,
             Value::Tuple(_) => 20,
             Value::Custom(_) => 254,
+            // Null sorts last, also among the elements of arrays and tuples.
             Value::Null => 255,
         }
     }
@@ -389,12 +391,19 @@ impl Ord for Value {
             (V::Int(a), V::Int(b)) => a.cmp(b),
             (V::Long(a), V::Long(b)) => a.cmp(b),
             (V::Char(a), V::Char(b)) => a.cmp(b),
+            // `f32` has no total order. This one is that of the encoded form, and all NaNs are
+            // equal in it.
             (V::Float(a), V::Float(b)) => float::compare_f32(*a, *b),
             (V::Double(a), V::Double(b)) => float::compare_f64(*a, *b),
+            // The bytes of UTF-8 sort in another way than UTF-16 units, which the encoded form has.
             (V::String(a), V::String(b)) => string::compare(a, b),
             (V::Utf16(a), V::Utf16(b)) => a.cmp(b),
+            // A `Utf16` may have no unpaired surrogate. Then it must equal the `String` with its
+            // text.
             (V::String(a), V::Utf16(b)) => a.encode_utf16().cmp(b.units()),
             (V::Utf16(a), V::String(b)) => a.units().cmp(b.encode_utf16()),
+            // The encoded form has the position only. The name keeps constants of two schemas
+            // apart.
             (V::Enum(a), V::Enum(b)) => a.ordinal.cmp(&b.ordinal).then_with(|| a.name.cmp(&b.name)),
             (V::Ref(a), V::Ref(b)) => a.cmp(b),
             (V::Bools(a), V::Bools(b)) => a.cmp(b),
@@ -441,6 +450,7 @@ impl Ord for Value {
             (V::Inet6Address(a), V::Inet6Address(b)) => a.cmp(b),
             (V::Array(a), V::Array(b)) | (V::Tuple(a), V::Tuple(b)) => a.cmp(b),
             (V::Custom(a), V::Custom(b)) => a.cmp(b),
+            // Of two values of one variant, only nulls come to this arm.
             _ => self.rank().cmp(&other.rank()),
         }
     }
@@ -470,8 +480,10 @@ impl Hash for Value {
             Value::Int(value) => value.hash(state),
             Value::Long(value) => value.hash(state),
             Value::Char(value) => value.hash(state),
+            // The hash is of what is compared: all NaNs have the same one, and -0.0 and 0.0 do not.
             Value::Float(value) => float::sort_bits_f32(*value).hash(state),
             Value::Double(value) => float::sort_bits_f64(*value).hash(state),
+            // Unit by unit in both variants, so that equal texts have equal hashes.
             Value::String(text) => text.encode_utf16().for_each(|unit| unit.hash(state)),
             Value::Utf16(text) => text.units().for_each(|unit| unit.hash(state)),
             Value::Enum(value) => value.hash(state),

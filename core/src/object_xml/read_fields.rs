@@ -39,6 +39,8 @@ struct FieldReader<'c, 'a, R: Read> {
 impl<R: Read> FieldReader<'_, '_, R> {
     fn field(&mut self, start: &Start, schema: SchemaId) -> Step<()> {
         let name = match start.attribute("name") {
+            // Names that are no XML names are in the attribute of a <field>. Under another element,
+            // one of the two names would be ignored.
             Some(name) if start.name != "field" && start.name != name => {
                 return Err(format!(
                     "element <{}> does not match field name {name:?} (should be <{name}> or <field>)",
@@ -63,6 +65,8 @@ impl<R: Read> FieldReader<'_, '_, R> {
                 self.object.write_simple(&field, as_given(&value))?;
             }
             ResolvedKind::Counter => {
+                // The place is taken before the text is read, so that an error points to the
+                // value's tag.
                 let at = self.import.xml.tag_at();
                 self.read_text(&field.name)?;
                 let value = self.text.parse().map_err(|error| {
@@ -79,6 +83,8 @@ impl<R: Read> FieldReader<'_, '_, R> {
             }
             ResolvedKind::List { element } => {
                 while let Some(value) = self.element(element)? {
+                    // The document has no positions: the order of the elements gives them, without
+                    // gaps.
                     let position = self.next_position(&field)?;
                     self.object.write_list_element(&field, position, as_given(&value))?;
                 }
@@ -113,10 +119,12 @@ impl<R: Read> FieldReader<'_, '_, R> {
                 self.lengths.push((list.storage_id, 0));
                 match self.lengths.last_mut() {
                     Some((_, length)) => length,
+                    // The entry was pushed just now, so this is never reached.
                     None => return Ok(0),
                 }
             }
         };
+        // Java has no longer lists. The position after the last one would not be readable.
         if *length == MAX_LIST_LEN {
             let name = &*list.name;
             return Err(format!("list {name:?} has more than {MAX_LIST_LEN} elements").into());
@@ -155,6 +163,7 @@ impl<R: Read> FieldReader<'_, '_, R> {
     fn part(&mut self, name: &str, part: &ResolvedField) -> Step<Vec<u8>> {
         match self.import.next_start()? {
             Some(start) if start.name == name => self.value(&start, part),
+            // Key and value have a fixed order, as in Java.
             _ => Err(format!("invalid map entry {name}; expected <{name}>").into()),
         }
     }
@@ -163,6 +172,7 @@ impl<R: Read> FieldReader<'_, '_, R> {
     fn value(&mut self, start: &Start, field: &ResolvedField) -> Step<Vec<u8>> {
         let at = self.import.xml.tag_at();
         let Some(simple) = field.simple() else {
+            // Elements, keys and values of collections are simple, so this is a wrong schema.
             return Err(format!("field {:?} is of no simple kind", &*field.full_name).into());
         };
         let is_null = match start.attribute("null") {
@@ -178,21 +188,26 @@ impl<R: Read> FieldReader<'_, '_, R> {
         };
         let is_encoded = self.read_text_or_encoded(&field.full_name)?;
         let value = if is_encoded {
+            // The bytes already say whether the value is null. Two statements could differ.
             if is_null {
                 let message = "an encoded value has null=\"true\"";
                 return Err(ObjectXmlError::document(at, message).into());
             }
             decoded(&*simple.encoding, &self.text)
         } else if is_null {
+            // White space inside values counts, so it is refused here too.
             if !self.text.is_empty() {
                 let message = "text content not allowed for values with null=\"true\"";
                 return Err(ObjectXmlError::document(at, message).into());
             }
             Ok(Value::Null)
         } else if simple.reference.is_some()
+            // Only a reference has generated IDs. A string with this text is a string.
             && let Some((type_name, suffix)) = generated::parse(&self.text)
         {
             let Import { tx, ids, .. } = &mut *self.import;
+            // The type may be one of any recorded schema, not only of the object's own: an object
+            // can refer to objects of other schemas.
             if tx.bundle().type_storage_id(type_name).is_none() {
                 let message = format!(
                     "invalid object type {type_name:?}: no object type {type_name:?} exists"
@@ -218,12 +233,14 @@ impl<R: Read> FieldReader<'_, '_, R> {
         self.text.clear();
         match self.import.xml.next_own_tag_with(&mut self.text)? {
             Tag::End => return Ok(false),
+            // Blanks before the element are indentation. Other text would be a second value.
             Tag::Start(child) if child.name == ENCODED && is_blank(&self.text) => {}
             Tag::Start(child) => return Err(no_text(field, &child.name).into()),
         }
         self.read_text(field)?;
         let mut after = String::new();
         match self.import.xml.next_own_tag_with(&mut after)? {
+            // Indentation again. Other text would be ignored without a word.
             Tag::End if is_blank(&after) => Ok(true),
             Tag::End => {
                 Err(format!("invalid value for field {field:?}: text after the encoded value")
@@ -254,6 +271,7 @@ fn is_blank(text: &str) -> bool {
 /// The value with these hex digits, which must be its only encoded form.
 fn decoded(encoding: &dyn Encoding, digits: &str) -> Result<Value, EncodingError> {
     let bytes = parse_hex(digits).map_err(|error| EncodingError::Invalid(error.to_string()))?;
+    // Another form of the same value would get an index entry of its own.
     encoding.check_canonical(&bytes)?;
     encoding.decode_all(&bytes)
 }

@@ -66,6 +66,8 @@ impl Presenter for Text<'_, '_> {
         *self.counts.entry(finding.class).or_default() += 1;
         let style = &self.style;
         let heading = heading(finding);
+        // Findings come in the order of keys, so those of an object follow each other under one
+        // heading.
         if self.heading != heading {
             self.terminal.print(Line::default().styled(style.bold, &heading));
             self.heading = heading;
@@ -98,11 +100,13 @@ impl Presenter for Text<'_, '_> {
         self.terminal.say(format_args!(
             "    repair  {}",
             match &finding.fix {
+                // Asked first: the fix exists, but this repair does not make it.
                 _ if !finding.is_in(self.scope) => NOT_DERIVED.to_owned(),
                 Fix::Remove => "removes the pair".to_owned(),
                 Fix::Put(value) if value.is_empty() =>
                     "puts the pair, with an empty value".to_owned(),
                 Fix::Put(value) => format!("puts {}", self.hex(value)),
+                // A warning is about something that a healthy database can have.
                 Fix::None if finding.class.is_warning() => "nothing to do".to_owned(),
                 Fix::None =>
                     "not possible by itself: say what is right with --schema, --storage-id or --format-version".to_owned(),
@@ -119,6 +123,7 @@ impl Presenter for Text<'_, '_> {
     /// Everything said before is void.
     fn again(&mut self) {
         self.terminal.say("The database has changed while this was asked: looking again");
+        // All findings come again, and would be counted twice.
         self.counts.clear();
         self.heading.clear();
     }
@@ -142,6 +147,7 @@ impl Presenter for Text<'_, '_> {
                 self.terminal.say(format_args!("{count:>width$}  {class}"));
             }
         }
+        // A check that was stopped proves nothing about the rest, so it is not shown in green.
         let result = if report.findings == 0 && report.complete {
             Line::default().styled(style.green, "No findings")
         } else {
@@ -181,6 +187,7 @@ impl Text<'_, '_> {
                 mended.left_alone
             ));
         }
+        // A repair is made as a whole or not at all.
         if report.unrepairable > 0 {
             self.terminal.say(format_args!(
                 "Nothing was changed: {} findings cannot be repaired automatically",
@@ -228,12 +235,16 @@ fn heading(finding: &Finding) -> String {
     let item = finding.item.as_deref();
     let type_name = item.and_then(|item| item.split(['.', '#']).next());
     match (finding.class, finding.object) {
+        // Entries of an index have objects too, but are repaired by what the objects say, so the
+        // index is the heading.
         (class, _) if class.is_derived() => match item {
             Some(item) => format!("Index {item}"),
             None => "Object schema index".to_owned(),
         },
         (_, Some(object)) => format!("{} {object}", type_name.unwrap_or("Object")),
         (Class::ForeignKey | Class::ReservedKey, _) => "Keys that belong to nothing".to_owned(),
+        // Keys of meta-data begin with a zero. A finding there can name an item, but is about no
+        // object.
         (..) => match type_name.filter(|_| finding.key.first() != Some(&0)) {
             Some(type_name) => format!("Objects of {type_name}"),
             None => "Meta-data".to_owned(),

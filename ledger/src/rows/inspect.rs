@@ -124,6 +124,7 @@ impl<'k> Key<'k> {
         let (digests, rest) = self.0.as_chunks::<{ Digest::LEN }>();
         let ids: Vec<_> = digests.iter().map(|id| CommitId(Digest(*id))).collect();
         match (ids.try_into(), rest) {
+            // Exactly this number, without a rest: a longer key is no row that this version writes.
             (Ok(ids), []) => Ok(ids),
             _ => wrong("digests of 32 bytes in the key", format!("{} bytes", self.0.len())),
         }
@@ -143,6 +144,7 @@ impl<'k> Key<'k> {
 
 fn name(bytes: &[u8]) -> Inspected<&str> {
     match str::from_utf8(bytes) {
+        // No name has a zero, which ends the name of a branch in a key.
         Ok(name) if check_name(name).is_ok() => Ok(name),
         _ => wrong("a name of 1 to 255 bytes of UTF-8 without zero", format!("{bytes:02x?}")),
     }
@@ -174,6 +176,8 @@ pub(crate) fn page_row<'r>(
     };
     let rest = Key(rest);
     match *first {
+        // These rows are looked at before the common checksum is: the checksum of a piece is in its
+        // middle, and the other two have readers that check it.
         PIECE => {
             let [digest] = rest.digests()?;
             return Ok(DecodedPageRow::Piece { digest: digest.0, piece: piece(page, key, row)? });
@@ -194,6 +198,7 @@ pub(crate) fn page_row<'r>(
         }
         MERGE => {
             let [first, second, merge] = rest.digests()?;
+            // The same two parents in both orders would be two rows for one merge.
             if first >= second {
                 return wrong("parents that ascend", "parents that do not");
             }
@@ -215,6 +220,7 @@ pub(crate) fn page_row<'r>(
             rest.nothing().and_then(|()| number(value)).map(DecodedPageRow::KeepVersion)
         }
         RESETS => match rest.name().and_then(|_| number(value))? {
+            // No row means 0. The version of a state has room for this number of resets.
             1..MAX_RESETS => Ok(DecodedPageRow::Resets),
             count => wrong("a number of resets, from 1 to 2²⁴ - 1", count.to_string()),
         },
@@ -278,6 +284,7 @@ pub(crate) fn page_row<'r>(
         },
         MARKS => match rest.0.split_first_chunk() {
             Some((round, &[a, b, c, d])) => match value.len() {
+                // No part is empty, and a longer one than that is no part of this version.
                 1..=MARKS_LEN => Ok(DecodedPageRow::Marks {
                     round: u64::from_be_bytes(*round),
                     part: u32::from_be_bytes([a, b, c, d]),
@@ -301,11 +308,13 @@ fn piece<'r>(page: u64, key: &[u8], row: &'r [u8]) -> Inspected<PieceRow<'r>> {
     };
     let [kind, form, digits @ ..] = head;
     let kind = match Kind::from_byte(*kind) {
+        // A commit has a row of its own and is never a piece.
         Some(known) if known != Kind::Commit => known,
         _ => return wrong("kind 1 to 3", kind.to_string()),
     };
     let bytes = match *form {
         PLAIN => Cow::Borrowed(bytes),
+        // This version writes no packed pieces, but reads them.
         PACKED => match unpacked(bytes) {
             Ok(bytes) => Cow::Owned(bytes),
             Err(found) => return wrong("a packed piece", found),

@@ -36,6 +36,7 @@ impl Retention {
     /// Whether the rule keeps a commit of this age; times are in milliseconds since 1970.
     pub(crate) fn reaches(self, time: u64, now: u64) -> bool {
         match self {
+            // In 128 bits: the sum of a time and a long age can exceed 64.
             Retention::Age(age) => u128::from(time) + age.as_millis() >= u128::from(now),
             _ => true,
         }
@@ -58,6 +59,7 @@ impl Retention {
         Some(match (rule, u64::from_be_bytes(number.try_into().ok()?)) {
             (0, 0) => Retention::All,
             (1, 0) => Retention::Heads,
+            // The last 0 commits would be the rule that keeps heads only. That rule has one form.
             (2, count @ 1..) => Retention::Last(count),
             (3, age) => Retention::Age(Duration::from_millis(age)),
             _ => return None,
@@ -91,6 +93,8 @@ impl Rows {
     /// first.
     pub(crate) fn check_exists(&self, tx: &dyn KvRead) -> Result<()> {
         match self.get(tx, &[PARAMETERS])? {
+            // A row that is too short is damage, which reading the parameters reports. It is no
+            // deletion.
             Some(value) if value.get(FLAGS).is_none_or(|flags| flags & DELETED == 0) => Ok(()),
             _ => Err(LedgerError::PageGone { page: self.number }),
         }
@@ -105,6 +109,7 @@ impl Rows {
         };
         match u32::from_be_bytes(*format) {
             FORMAT => {}
+            // No format has this number, so the row has fewer than four bytes or is damaged.
             0 => return Err(self.damaged(&[PARAMETERS], "it is too short")),
             later => return unknown("format", later, KNOWN_FORMAT),
         }
@@ -112,13 +117,16 @@ impl Rows {
         let Some(([flags, rule], _)) = rest.split_first_chunk() else {
             return Err(self.damaged(&[PARAMETERS], "it is too short"));
         };
+        // A later version may use the other flags. This one must not act as if they said nothing.
         if flags & !DELETED != 0 {
             return unknown("flags", (*flags).into(), "0 and 2");
         }
+        // A later version may have more rules. It is not damage.
         if *rule > Retention::LAST_RULE {
             return unknown("retention rule", (*rule).into(), "0 to 3");
         }
         match Retention::parse(&rest[1..]) {
+            // Checked last, so that damage is reported for a deleted page too.
             Some(_) if *flags == DELETED => Ok(None),
             Some(retention) => Ok(Some(Parameters { secret: Secret::new(*secret), retention })),
             None => Err(self.damaged(&[PARAMETERS], "a rule of retention with a wrong number")),
@@ -145,6 +153,8 @@ impl Rows {
     /// Marks the page as deleted for good, even if the row is damaged.
     pub(crate) fn force_mark_deleted(&self, tx: &mut dyn KvWrite) -> Result<()> {
         match self.mark_deleted(tx) {
+            // The page goes, so its secret is of no use. The mark must be there, or a process could
+            // write its rows.
             Err(error) if error.is_damage() => {
                 let mut value = FORMAT.to_be_bytes().to_vec();
                 value.extend_from_slice(&[0; 32]);
@@ -167,6 +177,7 @@ impl Rows {
         let Some(mut value) = self.get(tx, &[PARAMETERS])? else { return Ok(()) };
         match value.get_mut(FLAGS) {
             Some(flags) if *flags & DELETED != 0 => *flags &= !DELETED,
+            // Not marked, so nothing is written.
             _ => return Ok(()),
         }
         self.put(tx, &[PARAMETERS], value)
@@ -178,6 +189,7 @@ impl Rows {
         let (begin, end) = self.all();
         let here = self.stored(&[PARAMETERS]);
         let after = self.stored(&[PARAMETERS, 0]);
+        // The parameters come last: until then, a kill leaves a page that is marked as deleted.
         for (min, max) in [(begin, Some(here.clone())), (after, end)] {
             let mut last = None;
             let span = KeySpan::new(&min, max.as_deref());
@@ -185,6 +197,7 @@ impl Rows {
                 last = Some(pair?.0.to_vec());
             }
             if let Some(mut last) = last {
+                // The first key after the last one that goes.
                 last.push(0);
                 tx.remove_span(KeySpan::new(&min, Some(&last)))?;
                 return Ok(true);

@@ -75,6 +75,7 @@ impl Iterator for Changes<'_> {
                     let changed = Changed::Pair { key: pair.key, old: pair.old, new: pair.new };
                     return Some(Ok(ChangeRow { object: None, changed }));
                 }
+                // Kinds of changes may be added. Those that are not known here have no rows.
                 Ok(_) => {}
                 Err(error) => return Some(Err(error)),
             }
@@ -134,6 +135,8 @@ fn changed(net: &NetField) -> Vec<Changed> {
                 elements.iter().map(|bytes| one(part, Some(bytes))).collect::<Vec<_>>()
             };
             let (mut removed, mut added) = (cells(before, removed), cells(after, added));
+            // The field has another storage ID in the new schema, so all its elements were removed
+            // and added.
             if !is_same {
                 cancel(&mut removed, &mut added, Cell::literal);
             }
@@ -146,6 +149,8 @@ fn changed(net: &NetField) -> Vec<Changed> {
             let mut gone = Vec::new();
             let mut put = Vec::new();
             for entry in entries {
+                // A key that is gone was written by the old definition of the field, the others by
+                // the new one.
                 let of = if entry.new.is_some() { after } else { before };
                 let (keys, _) = of.map_or((None, None), parts);
                 let values = |field: Option<&ResolvedField>, bytes: &Option<Box<[u8]>>| {
@@ -172,6 +177,7 @@ fn changed(net: &NetField) -> Vec<Changed> {
 /// A value, unless it is written as before in another definition of the field.
 fn value(field: Arc<str>, old: Cell, new: Cell, is_same: bool) -> Vec<Changed> {
     let both = !matches!(old, Cell::Absent) && !matches!(new, Cell::Absent);
+    // A move writes every value anew. Only those that read differently are changes for people.
     if !is_same && both && old.literal() == new.literal() {
         return Vec::new();
     }

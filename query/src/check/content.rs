@@ -47,6 +47,8 @@ impl Checker<'_> {
                 let mut map = BTreeMap::new();
                 for (key_literal, literal) in pairs {
                     let encoded = self.element(key, key_literal)?;
+                    // The keys are compared in their encoded form: `1` and `1.0` can be the same
+                    // key.
                     if map.insert(encoded, self.element(value, literal)?).is_some() {
                         return Err(Mistake::new(key_literal.span, "the map has this key twice"));
                     }
@@ -113,6 +115,7 @@ impl Checker<'_> {
             (Change::Increase(by), Counter) => ChangeTo::Count(self.count(by)?),
             (Change::Decrease(by), Counter) => {
                 let by = self.count(by)?;
+                // The smallest number has no negative one.
                 let negative = by.checked_neg();
                 ChangeTo::Count(negative.ok_or_else(|| {
                     Mistake::new(span, "a counter is a whole number of at most 64 bits")
@@ -133,6 +136,7 @@ impl Checker<'_> {
                 position: position(at)?,
                 element: self.element(element, value)?,
             },
+            // `+=` is a usual guess for collections, so the mistake says how they are changed.
             (Change::Increase(_) | Change::Decrease(_), kind) => {
                 let name = ticked(&field.name);
                 let (what, how) = match kind {
@@ -169,6 +173,8 @@ impl Checker<'_> {
         let given = &*self.given(literal)?;
         let is_number = match field.simple().map(|simple| simple.encoding.kind()) {
             Some(EncodingKind::Primitive(primitive) | EncodingKind::Wrapper(primitive)) => {
+                // A `char` holds a number in Java. Here it is a character, to which nothing is
+                // added.
                 !matches!(primitive, Primitive::Boolean | Primitive::Char)
             }
             _ => {
@@ -185,6 +191,7 @@ impl Checker<'_> {
             );
             return Err(Mistake::new(literal.span, what));
         };
+        // The field may take null, but nothing can be added to it.
         if given.kind == LiteralKind::Null {
             return Err(Mistake::new(literal.span, "null is no number"));
         }

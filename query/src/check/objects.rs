@@ -113,6 +113,7 @@ impl Checker<'_> {
                     match operator {
                         SetOperator::Union => types.extend(&operand.types),
                         SetOperator::Intersect => types.retain(|id| operand.types.contains(id)),
+                        // Taking objects away adds no type, and need not remove all of one.
                         SetOperator::Minus => {}
                     }
                     checked.push((*operator, operand));
@@ -149,6 +150,7 @@ impl Checker<'_> {
         };
         let of_one = |of: &Name, field: &Name, part: Option<&Name>| {
             let entry = self.object_type(of)?;
+            // The step would lead nowhere, which is surely not meant.
             if !types.contains(&entry.storage_id) {
                 let what = format!("this is no step from {}", self.type_names(types));
                 return Err(Mistake::new(of.span, what));
@@ -161,6 +163,8 @@ impl Checker<'_> {
                 let as_part = of_all(first, Some(second));
                 let as_type = of_one(first, second, None);
                 match (as_part, as_type) {
+                    // A rule that chooses one would change what a statement means once a name is
+                    // added.
                     (Ok(one), Ok(other)) if !is_same(&one, &other) => {
                         let what = "this can be a field of a type and a part of a field; write the \
                                     type before the field and its part";
@@ -198,14 +202,17 @@ impl Checker<'_> {
         let found = self.references(&[entry], &ticked(&entry.name), field, part)?;
         let mut indexes: Vec<(StorageId, IndexKind)> = Vec::new();
         for (_, access) in found.iter().flat_map(|(_, versions)| versions.iter()) {
+            // Where the field is only assumed with its default, no entries are stored.
             if let Some(field) = access.of().filter(|field| access.stored && field.is_indexed()) {
                 indexes.push((field.storage_id, kind_of(field)));
             }
         }
         indexes.sort_by_key(|(id, _)| *id);
+        // Several versions of the type can share an index, which is read once.
         indexes.dedup();
         let all = found.iter().flat_map(|(_, versions)| versions.iter());
         let reached = self.targets(&all.map(|(version, a)| (version, a.clone())).collect());
+        // The result would always be empty, which is surely not meant.
         if !types.iter().any(|id| reached.contains(id)) {
             let what = format!(
                 "{} refers to {}, not to {}",
@@ -232,6 +239,7 @@ impl Checker<'_> {
         let mut is_map = false;
         for entry in entries {
             let versions = fields_in(entry, |other| field.is(&other.name, other.storage_id));
+            // A field that is no reference is told apart from a name that does not exist.
             known |= !versions.is_empty();
             is_map |=
                 versions.iter().any(|(_, at)| matches!(at.field.kind, ResolvedKind::Map { .. }));
@@ -274,6 +282,7 @@ impl Checker<'_> {
 fn reference(at: &FieldAt, part: Option<&Name>) -> Option<Access> {
     let read = match (&at.field.kind, part) {
         (ResolvedKind::Simple(_), None) => Read::Simple,
+        // They have only one part. Of a map, one of two must be named.
         (ResolvedKind::Set { .. } | ResolvedKind::List { .. }, None) => Read::Elements,
         (ResolvedKind::Set { element } | ResolvedKind::List { element }, Some(part))
             if part.is(&element.name, element.storage_id) =>

@@ -87,6 +87,7 @@ impl Checker<'_> {
         let mut order = Vec::new();
         for by in &query.order {
             let path = self.path(&objects.types, &by.path, PathFor::Values)?;
+            // An object has one place in an order, so one value must decide it.
             if path.many {
                 let what = format!("`{}` can have several values, so it gives no order", path.text);
                 return Err(Mistake::new(by.path.span, what));
@@ -103,6 +104,8 @@ impl Checker<'_> {
                     span: names.first().map_or(query.objects.span, |name| {
                         names.last().map_or(name.span, |last| name.span.to(last.span))
                     }),
+                    // An index given by its storage ID only can be of several types. Only one of
+                    // them can be meant.
                     object_type: found.object_type.or(only(&objects.types)).ok_or_else(|| {
                         let what = "say the type of the index, as in Person.name";
                         Mistake::new(query.objects.span, what)
@@ -165,6 +168,8 @@ impl Checker<'_> {
         for entry in self.entries(types) {
             for field in entry.fields() {
                 let versions = fields_in(entry, |other| other.name == field.name);
+                // The types can have fields of one name. They share a column, at the place of the
+                // first one.
                 if !fields.contains_key(&field.name) {
                     names.push(Arc::clone(&field.name));
                 }
@@ -188,9 +193,12 @@ fn plain(path: &Path) -> String {
     for part in &path.parts {
         let text = match part {
             Part::Key(key) => {
+                // A key belongs to the name before it, without a dot.
                 plain.push_str(&format!("[{key}]"));
                 continue;
             }
+            // Column headings are for programs too, so they have no backticks. With a storage ID,
+            // only the written form says which field it is.
             Part::Name(Name { text: Some(text), storage_id: None, .. }) => text.clone(),
             Part::Name(name) => name.to_string(),
             Part::Special(special) => special.word().to_owned(),
@@ -250,9 +258,11 @@ fn has_whole_type(objects: &CheckedObjects) -> bool {
             |is_whole, (operator, other)| match operator {
                 SetOperator::Union => is_whole || has_whole_type(other),
                 SetOperator::Intersect => is_whole && has_whole_type(other),
+                // The set that is taken away cannot make the result a whole type.
                 SetOperator::Minus => is_whole,
             },
         ),
+        // A condition or a path says which objects are meant, even if they turn out to be all.
         _ => false,
     }
 }

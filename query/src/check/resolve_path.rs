@@ -73,8 +73,10 @@ impl Pending {
     fn part(&mut self, read: impl Fn(&ResolvedField, Version) -> Option<Read>) -> bool {
         let part = |version, (at, before): &(FieldAt, Option<Read>)| match before {
             None => read(&at.field, version),
+            // A part is named already, and it has no parts itself.
             Some(_) => None,
         };
+        // The name may mean a field of the next object instead, so nothing is changed here then.
         if !self.versions.iter().any(|(version, field)| part(version, field).is_some()) {
             return false;
         }
@@ -121,10 +123,12 @@ impl Checker<'_> {
         let mut special = None;
         for part in &path.parts {
             if let Some(special) = special {
+                // `id`, `type` and `schema` are no objects.
                 return Err(after_special(path, special));
             }
             let span = part_span(part, path);
             if let Some(field) = &mut pending {
+                // A part of the field comes before a field of the objects to which it leads.
                 let done = match part {
                     Part::Name(name) => field.sub_field(name),
                     Part::Key(key) => {
@@ -154,10 +158,12 @@ impl Checker<'_> {
         let text = path.to_string();
         if let Some(field) = pending {
             let bare = |field: &ResolvedField| match path_for {
+                // A condition looks at single values, and a map has two kinds of them.
                 PathFor::Values => elements(field),
                 PathFor::Column => Some(Read::Whole),
             };
             let last = field.read(bare);
+            // Only a map has no way to be read here.
             if last.is_empty() {
                 return Err(map_part(&field));
             }
@@ -186,10 +192,13 @@ impl Checker<'_> {
                     let none = permazen::__internal::object::MAX_LIST_LEN;
                     position(key).map(|position| Read::AtPosition(position.unwrap_or(none)))
                 }
+                // The field is no collection in this version. Another version can have the key.
                 _ => continue,
             };
             match read {
                 Ok(read) => reads.push((version, read)),
+                // The value need only fit one version. The newest one's mistake is told if it fits
+                // none.
                 Err(mistake) => drop(refused.get_or_insert(mistake)),
             }
         }
@@ -211,6 +220,7 @@ impl Checker<'_> {
     fn followed(&self, pending: &Pending, part: &Part, span: Span) -> Result<Versions<Access>> {
         let mut hop = pending.read(elements);
         hop.retain(|_, access| access.of().is_some_and(|field| field.is_reference()));
+        // Versions in which the field is no reference lead nowhere. One that does lead is enough.
         if !hop.is_empty() {
             return Ok(hop);
         }
@@ -259,6 +269,7 @@ pub(super) fn finished(
         (Some(special), _) => kinds.push(ValueKind::special(special)),
         (None, Some(last)) => {
             for (version, access) in last.newest_first() {
+                // A whole collection is shown and never compared, so it has no kind.
                 if access.read == Read::Whole {
                     continue;
                 }
@@ -290,6 +301,8 @@ pub(super) fn finished(
         });
     }
     let many = hops.iter().any(|hop| hop.iter().any(|(_, access)| access.read.is_many()));
+    // Most types have one definition of a field. Then an object can be read without asking for its
+    // version.
     let always = hops.first().and_then(|hop| {
         let (_, first) = hop.iter().next()?;
         let same = hop.iter().filter(|(_, access)| first.is_same(access)).count();
@@ -314,6 +327,7 @@ pub(super) fn mismatch_at(literal: &Literal, mismatch: &Mismatch) -> Mistake {
         }
         Mismatch::WrongType { expected, .. } if expected.starts_with("an ID") => {
             match &literal.kind {
+                // An ID without its `@` reads as a number or a word.
                 LiteralKind::Number(word) | LiteralKind::Word(word) if is_bare_id(word) => {
                     Mistake::new(literal.span, needs_at(word))
                 }

@@ -31,6 +31,7 @@ impl ValuePosition {
             ValuePosition::At(value) | ValuePosition::Before(value) => Some(Bound::Included(value)),
             ValuePosition::After(value) => Some(Bound::Excluded(value)),
             ValuePosition::First => Some(Bound::Unbounded),
+            // Null comes after all numbers, and is in no range.
             ValuePosition::Last => None,
         }
     }
@@ -60,6 +61,7 @@ pub(super) fn value_position(number: &str, encoding: &dyn Encoding) -> Option<Va
             Primitive::Float | Primitive::Double => among_floats(number, encoding),
             Primitive::Boolean | Primitive::Char => None,
         },
+        // BigInteger has no kind of its own, so its ID tells.
         _ if encoding.id().is_some_and(|id| *id == ids::BIG_INTEGER) => {
             Some(among_whole(number, encoding))
         }
@@ -77,6 +79,7 @@ fn among_floats(number: &str, encoding: &dyn Encoding) -> Option<ValuePosition> 
     };
     let bytes = encoding.encode_all(&value).ok()?;
     Some(match double {
+        // A number with digits is finite, so it lies below infinity even if it is beyond the type.
         f64::INFINITY => ValuePosition::Before(bytes),
         f64::NEG_INFINITY => ValuePosition::After(bytes),
         _ => ValuePosition::At(bytes),
@@ -90,8 +93,10 @@ fn among_whole(number: &str, encoding: &dyn Encoding) -> ValuePosition {
     let sign = if is_negative { "-" } else { "" };
     let literal = Literal::of(LiteralKind::Number(format!("{sign}{digits}")));
     match encoded(&literal, encoding) {
+        // Too large for the type: all its values lie on one side.
         Err(_) => outside,
         Ok(value) if !has_rest => ValuePosition::At(value),
+        // The fraction was cut off towards zero, so a negative number lies before the result.
         Ok(value) if is_negative => ValuePosition::Before(value),
         Ok(value) => ValuePosition::After(value),
     }
@@ -107,6 +112,7 @@ fn without_fraction(number: &str) -> Option<(String, bool)> {
     let (mantissa, exponent) = number.split_once(['e', 'E']).unwrap_or((number, "0"));
     let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
     let digits = [whole, fraction].concat();
+    // Zero stays zero with any exponent, also with one that cannot be read.
     if digits.bytes().all(|digit| digit == b'0') {
         return Some(("0".to_owned(), false));
     }

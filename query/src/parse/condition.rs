@@ -26,6 +26,7 @@ impl Cursor<'_> {
         let start = self.start();
         let first = part(self)?;
         if !self.at_word(word) {
+            // A chain of one part is that part, so parentheses leave no trace in the tree.
             return Ok(first);
         }
         let mut parts = vec![first];
@@ -47,6 +48,8 @@ impl Cursor<'_> {
             self.need_sign(")")?;
             return Ok(inner);
         }
+        // Paths begin with names. A value without quotes looks like one, so only others can come
+        // first.
         let kind = if self.at_marked_literal() {
             let value = self.literal()?;
             self.need_word("in")?;
@@ -70,6 +73,7 @@ impl Cursor<'_> {
             let comparison =
                 if self.take_word("not")? { Comparison::NotEqual } else { Comparison::Equal };
             self.need_word("null")?;
+            // `is null` is `= null`: null is a value, and there is no third outcome of a condition.
             let null = Literal { span: self.since(start), kind: LiteralKind::Null };
             return Ok(ConditionKind::Compare(path, comparison, null));
         }
@@ -87,6 +91,7 @@ impl Cursor<'_> {
 
     fn within(&mut self, path: Path) -> Result<ConditionKind> {
         let start = self.start();
+        // A set would also be a value, so it is asked for before the lower bound of a range.
         if self.at_sign("{") {
             let values = self.nested(|cursor| cursor.list("{", "}"))?;
             return Ok(ConditionKind::OneOf(path, values));
@@ -96,6 +101,8 @@ impl Cursor<'_> {
             return Ok(ConditionKind::Within(path, self.range_after(start, from)?));
         }
         match from {
+            // The parameter can be a set or a list. Its value is known only when the statement
+            // runs.
             Some(from) if matches!(from.kind, LiteralKind::Parameter(_)) => {
                 Ok(ConditionKind::OneOfParameter(path, from))
             }

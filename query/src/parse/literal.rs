@@ -28,6 +28,8 @@ impl Cursor<'_> {
                 "null" => LiteralKind::Null,
                 "true" => LiteralKind::Bool(true),
                 "false" => LiteralKind::Bool(false),
+                // A constant of this name needs backticks. Otherwise a missing value would take the
+                // next word.
                 word if RESERVED.contains(&word) => return Err(self.unexpected(&["a value"])),
                 word => LiteralKind::Word(word.to_owned()),
             },
@@ -74,6 +76,7 @@ impl Cursor<'_> {
     fn braces(&mut self) -> Result<LiteralKind> {
         self.need_sign("{")?;
         if self.take_sign("}")? {
+            // `{}` can be a map too. Only the field tells.
             return Ok(LiteralKind::Set(Vec::new()));
         }
         let first = self.literal()?;
@@ -99,6 +102,7 @@ impl Cursor<'_> {
     pub(super) fn range_after(&mut self, start: usize, from: Option<Literal>) -> Result<Range> {
         let with_end = self.at_sign("..=");
         self.take()?;
+        // `..` needs no upper bound. A word of the language after it continues the statement.
         let at_value = self.at_marked_literal() || self.at_name();
         let to = if with_end || at_value { Some(self.literal()?) } else { None };
         Ok(Range { span: self.since(start), from, to, with_end })

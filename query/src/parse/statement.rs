@@ -35,6 +35,7 @@ impl Cursor<'_> {
             "create" => StatementKind::Create(self.create()?),
             "set" => StatementKind::Set(self.set()?),
             "delete" => {
+                // `all` is a reserved word, so no type without backticks can be meant.
                 let all = self.take_word("all")?;
                 StatementKind::Delete(Delete { all, query: self.query()? })
             }
@@ -53,6 +54,7 @@ impl Cursor<'_> {
 
     fn explain(&mut self) -> Result<Explain> {
         let run = self.take_word("run")?;
+        // Otherwise the words could be repeated without end, and would mean nothing more.
         if self.at_word("explain") {
             let mut mistake = self.unexpected(&[]);
             mistake.what = "an explanation is not explained".into();
@@ -89,6 +91,7 @@ impl Cursor<'_> {
             return Ok(None);
         }
         match self.token().kind {
+            // The count of a parameter is known only when the statement runs.
             TokenKind::Parameter(_) => Ok(Some(Limit::Parameter(self.literal()?))),
             _ => Ok(Some(Limit::Count(self.count()?))),
         }
@@ -99,6 +102,7 @@ impl Cursor<'_> {
             return Ok(None);
         }
         let span = self.token().span;
+        // Asked before names: an index named `none` needs backticks.
         if self.take_word("none")? {
             return Ok(Some(Using::None(span)));
         }
@@ -113,6 +117,8 @@ impl Cursor<'_> {
             while self.take_sign(",")? {
                 columns.push(self.path()?);
             }
+            // `using` can stand before or after the columns. Two of them could contradict each
+            // other.
             if query.using.is_none() {
                 query.using = self.using()?;
             }
@@ -124,6 +130,7 @@ impl Cursor<'_> {
         let index = self.names("an index")?;
         let mut bounds = Vec::new();
         if self.take_sign("(")? {
+            // Empty parentheses bound nothing, which is allowed.
             while !self.take_sign(")")? {
                 if !bounds.is_empty() {
                     self.need_sign(",")?;
@@ -189,6 +196,7 @@ impl Cursor<'_> {
         if self.take_sign("-=")? {
             return Ok(Change::Decrease(self.literal()?));
         }
+        // A key can be a list, and lists contain values: the nesting counts towards the limit.
         if self.take_sign("[")? {
             let key = self.nested(Self::literal)?;
             self.need_sign("]")?;

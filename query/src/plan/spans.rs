@@ -28,6 +28,7 @@ fn greater(one: Bound<Vec<u8>>, other: Bound<Vec<u8>>) -> Bound<Vec<u8>> {
 
 fn less(one: Bound<Vec<u8>>, other: Bound<Vec<u8>>) -> Bound<Vec<u8>> {
     let rank = |bound: &Bound<Vec<u8>>| match bound {
+        // No value is as great as this, so the other bound is always the less one.
         Bound::Unbounded => (true, Vec::new(), false),
         Bound::Excluded(value) => (false, value.clone(), false),
         Bound::Included(value) => (false, value.clone(), true),
@@ -46,6 +47,7 @@ pub(super) fn span(prefix: &[u8], range: &Range) -> Option<Span> {
         Bound::Excluded(value) => prefix_end(&with(value))?,
     };
     let max = match &range.1 {
+        // Bounded by the prefix: other keys of the index follow it.
         Bound::Unbounded => prefix_end(prefix),
         Bound::Excluded(value) => Some(with(value)),
         Bound::Included(value) => prefix_end(&with(value)),
@@ -65,6 +67,7 @@ pub(super) fn shown(range: &Range, encoding: &dyn Encoding) -> String {
         Err(_) => text::hex(bytes.iter().copied()),
     };
     if let (Bound::Included(lower), Bound::Excluded(upper)) = range
+        // `starts` becomes the range of all keys that begin with the encoded text without its end.
         && prefix_end(lower).as_ref() == Some(upper)
         && encoding.decode_all(lower).is_err()
         && let Ok(beginning) = encoding.decode_all(&[&lower[..], &[0]].concat())
@@ -87,6 +90,7 @@ pub(super) fn shown(range: &Range, encoding: &dyn Encoding) -> String {
     };
     match &range.1 {
         Bound::Unbounded => format!("{lower}.."),
+        // A range without an upper bound ends before null, which is in no range.
         Bound::Excluded(bytes) if is_null(bytes) => format!("{lower}.."),
         Bound::Excluded(bytes) => format!("{lower}..{}", value(bytes)),
         Bound::Included(bytes) => format!("{lower}..={}", value(bytes)),
@@ -125,6 +129,8 @@ pub(crate) fn index_span<'i>(
                 let range = (lower.clone(), upper.clone());
                 return (span(&prefix, &range), bounds.collect());
             }
+            // These are no range of keys, so the span only has room for them, and the entries are
+            // compared.
             Matcher::NotEqual(_) | Matcher::OneOf(_) | Matcher::Decimal(_) => {
                 let span = match matcher.bounds() {
                     Some((_, range)) => span(&prefix, &range),

@@ -44,6 +44,8 @@ impl Objects {
 
     /// A part of this, in parentheses if it would not hold together without.
     fn operand(&self, f: &mut Formatter<'_>, operand: &Objects) -> Result {
+        // Parts of the same rank are in parentheses too: `minus` depends on the order, and a chain
+        // is printed flat.
         if operand.rank() > self.rank() { operand.fmt(f) } else { write!(f, "({operand})") }
     }
 }
@@ -108,6 +110,8 @@ impl Condition {
 
     fn operand(&self, f: &mut Formatter<'_>, operand: &Condition) -> Result {
         let is_not = |condition: &Condition| matches!(condition.kind, ConditionKind::Not(_));
+        // `not not` reads back without parentheses. For all other equal ranks they keep the tree as
+        // it was.
         if operand.rank() > self.rank() || is_not(self) && is_not(operand) {
             operand.fmt(f)
         } else {

@@ -32,21 +32,25 @@ pub fn value_of(literal: &Literal, encoding: &dyn Encoding) -> Result<Value, Mis
     match (kind, encoding.kind()) {
         (LiteralKind::Null, _) if encoding.supports_null() => Ok(Value::Null),
         (LiteralKind::Null, _) => Err(Mismatch::Null { encoding: encoding.name().into_owned() }),
+        // Null is dealt with above, so that only the encoding without null sees the other literals.
         (_, EncodingKind::NullSafe(inner)) => value_of(literal, &**inner),
         (_, EncodingKind::Primitive(primitive) | EncodingKind::Wrapper(primitive)) => {
             of_primitive(kind, primitive, encoding)
         }
         (LiteralKind::Text(text), EncodingKind::String) => Ok(string(text)),
         (LiteralKind::Word(word), EncodingKind::Enum(constants)) => constant(word, constants),
+        // JSON has no words, so a constant can be given as a text too.
         (LiteralKind::Text(text), EncodingKind::Enum(constants)) => {
             constant(&text.to_string_lossy(), constants)
         }
         (LiteralKind::Id(id), EncodingKind::Reference(_)) => Ok(Value::Ref(*id)),
+        // JSON has no IDs either.
         (LiteralKind::Text(text), EncodingKind::Reference(_)) => text
             .to_string_lossy()
             .parse::<ObjId>()
             .map(Value::Ref)
             .map_err(|error| invalid(encoding, &error)),
+        // The bytes are the elements here, and not the encoded form as for all other encodings.
         (LiteralKind::Bytes(bytes), EncodingKind::PrimitiveArray(Primitive::Byte)) => {
             Ok(Value::Bytes(bytes.iter().map(|byte| i8::from_be_bytes([*byte])).collect()))
         }
@@ -68,6 +72,8 @@ pub fn value_of(literal: &Literal, encoding: &dyn Encoding) -> Result<Value, Mis
                 .collect::<Result<_, _>>()
                 .map(Value::Tuple)
         }
+        // A value without a text form is shown as its stored bytes, and must be accepted in that
+        // form.
         (LiteralKind::Bytes(bytes), _) => from_bytes(bytes, encoding),
         (
             LiteralKind::Text(text),
@@ -76,10 +82,13 @@ pub fn value_of(literal: &Literal, encoding: &dyn Encoding) -> Result<Value, Mis
             | EncodingKind::Array(_)
             | EncodingKind::Tuple(_),
         ) => from_text(text, encoding),
+        // The text form of such an encoding is not known, so a text can only mean stored bytes.
         (LiteralKind::Text(text), EncodingKind::Unknown) => match bytes_in(text) {
             Some(bytes) => from_bytes(&bytes, encoding),
             None => Err(wrong(kind, encoding)),
         },
+        // Types such as BigInteger have no kind of their own. Those that refuse `5.0` or `1e3` get
+        // the digits of the whole number.
         (LiteralKind::Number(number), EncodingKind::Plain) => {
             let whole = || encoding.from_text(&whole(number, MOST_DIGITS).ok()?).ok();
             encoding.from_text(number).ok().or_else(whole).ok_or_else(|| wrong(kind, encoding))
@@ -115,6 +124,7 @@ fn of_primitive(
         (LiteralKind::Bool(value), Primitive::Boolean) => Ok(Value::Bool(*value)),
         (LiteralKind::Text(text), Primitive::Char) => {
             let mut units = text.units();
+            // A `char` of Java is one unit, so a character above U+FFFF is none.
             match (units.next(), units.next()) {
                 (Some(unit), None) => Ok(Value::Char(JavaChar(unit))),
                 _ => Err(invalid(encoding, &"it must have exactly one UTF-16 unit")),
@@ -123,12 +133,16 @@ fn of_primitive(
         (LiteralKind::Number(number), Primitive::Float | Primitive::Double) => {
             let value = encoding.from_text(number).map_err(|error| invalid(encoding, &error))?;
             match value {
+                // A finite number is written. Infinity has a text of its own, and is not meant by
+                // mistake.
                 Value::Float(float) if !float.is_finite() => Err(out_of_range(number)),
                 Value::Double(double) if !double.is_finite() => Err(out_of_range(number)),
                 value => Ok(value),
             }
         }
         (LiteralKind::Text(text), Primitive::Float | Primitive::Double) => match text.as_str() {
+            // Only these: other texts that Java reads as numbers would be a second way to write
+            // them.
             Some(text @ ("NaN" | "Infinity" | "-Infinity")) => {
                 encoding.from_text(text).map_err(|error| invalid(encoding, &error))
             }
@@ -138,6 +152,7 @@ fn of_primitive(
             LiteralKind::Number(number),
             Primitive::Byte | Primitive::Short | Primitive::Int | Primitive::Long,
         ) => {
+            // No whole number of 64 bits has more digits than 19.
             let digits = match whole(number, 19) {
                 Ok(digits) => digits,
                 Err(NotWhole::Fraction) => {
@@ -145,6 +160,7 @@ fn of_primitive(
                 }
                 Err(NotWhole::TooLong) => return Err(out_of_range(number)),
             };
+            // Numbers of 19 digits can still be too large.
             let long: i64 = digits.parse().map_err(|_| out_of_range(number))?;
             let value = match primitive {
                 Primitive::Byte => i8::try_from(long).ok().map(Value::Byte),
@@ -227,12 +243,14 @@ fn from_text(text: &JavaString, encoding: &dyn Encoding) -> Result<Value, Mismat
         }
         _ => {}
     }
+    // The text form comes first: stored bytes are only tried if the text is none.
     let error = match text.as_str().map(|text| encoding.from_text(text)) {
         Some(Ok(value)) => return Ok(value),
         Some(Err(error)) => error.to_string(),
         None => "the text has unpaired surrogates".to_owned(),
     };
     match (bytes_in(text), encoding.kind()) {
+        // As in a statement: the bytes are the elements of the array.
         (Some(bytes), EncodingKind::PrimitiveArray(Primitive::Byte)) => {
             Ok(Value::Bytes(bytes.iter().map(|byte| i8::from_be_bytes([*byte])).collect()))
         }
@@ -243,6 +261,7 @@ fn from_text(text: &JavaString, encoding: &dyn Encoding) -> Result<Value, Mismat
 
 /// The bytes of a text such as `x'00ff'`, which is how JSON holds bytes.
 fn bytes_in(text: &JavaString) -> Option<Vec<u8>> {
+    // Asked first, because the parser would also accept other literals.
     let text = text.as_str().filter(|text| text.starts_with("x'"))?;
     match parse_literal(text).ok()?.kind {
         LiteralKind::Bytes(bytes) => Some(bytes),
@@ -253,6 +272,7 @@ fn bytes_in(text: &JavaString) -> Option<Vec<u8>> {
 /// The value that is stored as these bytes.
 fn from_bytes(bytes: &[u8], encoding: &dyn Encoding) -> Result<Value, Mismatch> {
     let made = |error: EncodingError| invalid(encoding, &error);
+    // Other bytes for the same value would get another index entry.
     encoding.check_canonical(bytes).map_err(made)?;
     encoding.decode_all(bytes).map_err(made)
 }

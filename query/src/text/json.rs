@@ -34,6 +34,7 @@ pub fn push_json(value: &Value, encoding: &dyn Encoding, out: &mut String) {
         Value::Short(value) => push(out, value),
         Value::Int(value) => push(out, value),
         Value::Long(value) => push(out, value),
+        // JSON has no number for NaN and infinities. Those go to the last arm, as texts.
         Value::Float(value) if value.is_finite() => out.push_str(&float(*value)),
         Value::Double(value) if value.is_finite() => out.push_str(&float(*value)),
         Value::Char(value) => out.push_str(&json_string(&JavaString::from_units(&[value.0]))),
@@ -95,6 +96,7 @@ fn list<T>(out: &mut String, values: &[T], push: impl Fn(&T, &mut String)) {
 /// Appends a text as a JSON string, like [`json_string`].
 pub fn push_json_text(text: &str, out: &mut String) {
     let is_plain = |byte: u8| matches!(byte, b' '..=b'~') && byte != b'"' && byte != b'\\';
+    // Nearly all texts are plain ASCII, and are copied as they are.
     if text.bytes().all(is_plain) {
         out.push('"');
         out.push_str(text);
@@ -125,6 +127,7 @@ fn text_or_bytes(value: &Value, encoding: &dyn Encoding) -> String {
         return json_string(&text.into());
     }
     let stored = encoding.encode_all(value);
+    // Its text would be hex digits, which are no bytes when they are read back.
     if matches!(inner(encoding), EncodingKind::Unknown) {
         return format!("\"{}\"", hex(stored.unwrap_or_default()));
     }
@@ -150,6 +153,7 @@ pub fn json_string(text: &JavaString) -> String {
             Ok('\r') => out.push_str("\\r"),
             Ok('\t') => out.push_str("\\t"),
             Ok(c) if is_hidden(c) => {
+                // JSON escapes units, so a character above U+FFFF takes two escapes.
                 c.encode_utf16(&mut units).iter().for_each(|unit| push_unit(*unit, &mut out));
             }
             Ok(c) => out.push(c),

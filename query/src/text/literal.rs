@@ -24,12 +24,14 @@ use crate::parse::parse_literal;
 /// assert_eq!(literal(&Value::Bytes([0, -1].into()), &*find("byte[]")), "x'00ff'");
 /// ```
 pub fn literal(value: &Value, encoding: &dyn Encoding) -> String {
+    // In statements, the bytes of an array of bytes are its elements, and not its encoded form.
     if let Value::Bytes(bytes) = value {
         return hex(bytes.iter().map(|byte| byte.to_be_bytes()[0]));
     }
     if let Some(text) = built_in(value, encoding) {
         return text;
     }
+    // Reading each value back costs more than printing it. For these types a test has done it.
     if reads_back(value, encoding)
         && let Some(text) = text_form(value, encoding)
     {
@@ -39,6 +41,7 @@ pub fn literal(value: &Value, encoding: &dyn Encoding) -> String {
     let read_back = |text: String| {
         let literal = parse_literal(&text).ok()?;
         let value = value_of(&literal, encoding).ok()?;
+        // Compared by the encoded form, because that is what would be stored.
         (encoding.encode_all(&value) == wanted).then_some(text)
     };
     match wanted.is_ok().then(|| text_form(value, encoding).and_then(read_back)).flatten() {
@@ -72,6 +75,7 @@ fn built_in(value: &Value, encoding: &dyn Encoding) -> Option<String> {
             EncodingKind::Array(element) => {
                 list(values.iter().map(|value| literal(value, &**element)))
             }
+            // A value of another type than the encoding's is left to its stored form.
             _ => return None,
         },
         Value::Tuple(values) => match inner(encoding) {
@@ -124,6 +128,7 @@ fn list(values: impl Iterator<Item = String>) -> String {
 }
 
 fn text_form(value: &Value, encoding: &dyn Encoding) -> Option<String> {
+    // These can have unpaired surrogates, which the text form of an encoding cannot show.
     if let Some(text) = string_form(value) {
         return Some(quoted(&text));
     }
@@ -150,6 +155,7 @@ fn text_form(value: &Value, encoding: &dyn Encoding) -> Option<String> {
 
 fn float(text: &str, value: f64) -> String {
     match text {
+        // A literal has no word for these, so they are texts, as in a single field.
         "inf" => "\"Infinity\"".to_owned(),
         "-inf" => "\"-Infinity\"".to_owned(),
         _ if value.is_nan() => "\"NaN\"".to_owned(),

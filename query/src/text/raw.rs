@@ -45,6 +45,8 @@ pub fn push_raw(value: &Value, encoding: &dyn Encoding, out: &mut String) {
                 }
                 let text = literal(value, encoding);
                 match text.strip_prefix('"').and_then(|text| text.strip_suffix('"')) {
+                    // A literal in quotes is the text form, escaped. Without quotes it needs no
+                    // escapes.
                     Some(_) => out.push_str(&encoding.to_text(value).unwrap_or(text)),
                     None => out.push_str(&text),
                 }
@@ -74,6 +76,8 @@ fn lossless(text: &JavaString) -> String {
     for unit in char::decode_utf16(text.units()) {
         match unit {
             Ok(c) => exact.push(c),
+            // The parts between are written first, so that an escape that they spell out is made
+            // different.
             Err(unpaired) => {
                 push_text(&exact, &mut out);
                 exact.clear();

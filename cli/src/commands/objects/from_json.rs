@@ -47,6 +47,7 @@ pub(super) fn read(
             let message = format!("JSON line {line}: {}", failure.message);
             Failure { message, ..failure }
         };
+        // Only a whole text can be checked: a character can lie across two reads.
         let Ok(line) = std::str::from_utf8(&text.bytes) else {
             return Err(at(text.line, Failure::new("it is not UTF-8")));
         };
@@ -55,6 +56,8 @@ pub(super) fn read(
             at(line, Failure::new(format!("column {column}: {mistake}")))
         })?;
         let done = match json {
+            // A program writes them to a stream too, so that the objects after them have their
+            // schemas.
             Json::Object(parts) if is(&parts, "schema") => record(transaction, &parts),
             Json::Object(parts) => {
                 count += 1;
@@ -65,6 +68,7 @@ pub(super) fn read(
         done.map_err(|failure| at(text.line, failure))?;
     }
     let mut unresolved = MissingTargets::new();
+    // An object can come after those that refer to it, so only the end shows what is missing.
     for (target, field) in missing {
         if !transaction.exists(target)? {
             unresolved.insert(target, field);
@@ -97,6 +101,8 @@ fn record(transaction: &Transaction, parts: &[(JavaString, Json)]) -> Result<(),
         _ => None,
     };
     match transaction.add_schema(&model) {
+        // Fields are found by name, so they may get other storage IDs here. Those of types are in
+        // all IDs of objects.
         Err(object::Error::Schema(SchemaError::StorageIdConflict { .. })) => {
             transaction.add_schema(&model.with_storage_ids(of_types))?;
         }
@@ -114,6 +120,7 @@ fn object(
     missing: &mut MissingTargets,
 ) -> Result<(), Failure> {
     let part = |name: &str| part(parts, name);
+    // Rows of `find` have values too, but not all of an object. It would lose the others.
     if !is(parts, "object") {
         let what = "it is no whole object, as `show` and `export` print them with --json";
         return Err(Failure::new(what));
@@ -121,6 +128,7 @@ fn object(
     let id: Option<ObjId> = match part("id") {
         Some(Json::Text(id)) => {
             let id = id.to_string_lossy();
+            // An ID may be written as in a statement.
             let id = id.strip_prefix('@').unwrap_or(&id);
             Some(id.parse().map_err(|_| Failure::new(format!("{id} is no ID of an object")))?)
         }
@@ -145,6 +153,7 @@ fn object(
             let what = format!("type {} has no such field in its schema", object_type.name);
             return Err(at(what));
         };
+        // Elements would be joined and values replaced without a word.
         if !seen.insert(field.storage_id) {
             return Err(at("it is there twice".to_owned()));
         }
@@ -154,6 +163,7 @@ fn object(
         Some(id) => id,
         None => new_id(transaction, &object_type, number, ids)?,
     };
+    // An object with another storage ID in its ID would not be found among those of its type.
     if id.storage_id() != object_type.storage_id {
         let what = format!(
             "in this database, IDs of {} begin with storage ID {}, and not {}; objects of other databases are loaded \
@@ -167,6 +177,7 @@ fn object(
     let mut options = CopyOptions::new().noting_missing(missing);
     let stored = transaction.replace_object(id, &builder.finish(), &mut options);
     stored.map_err(|error| at(error.into()))?;
+    // It may have been noted while it was missing, and it is there now.
     missing.remove(&id);
     Ok(())
 }
@@ -180,6 +191,7 @@ fn new_id(
 ) -> Result<ObjId, Failure> {
     let name = number.to_string();
     let known = ids.get(&object_type.name, &name);
+    // A type can have another storage ID by now. Then the ID made for it is of no use.
     if let Some(id) = known.filter(|id| id.storage_id() == object_type.storage_id) {
         return Ok(id);
     }
@@ -197,6 +209,7 @@ fn schema(
 ) -> Result<Arc<Schema>, Failure> {
     let bundle = transaction.bundle();
     let (found, name) = match (id, number) {
+        // The ID wins, because the number can be that of another schema in this database.
         (Some(Json::Text(id)), _) => {
             let id = id.to_string_lossy();
             let parsed: SchemaId =
@@ -273,6 +286,8 @@ fn content(builder: &mut ObjectBuilder, field: &ResolvedField, json: &Json) -> R
             for (number, json) in (1_u64..).zip(list()?) {
                 let pair = match json {
                     Json::Object(parts) => match &parts[..] {
+                        // Exactly these two, in this order, as they are printed: a third part would
+                        // be lost.
                         [(one, key), (two, value)]
                             if one.as_str() == Some("key") && two.as_str() == Some("value") =>
                         {
@@ -285,6 +300,8 @@ fn content(builder: &mut ObjectBuilder, field: &ResolvedField, json: &Json) -> R
                 let (key, mapped) =
                     pair.ok_or("an entry of a map is {\"key\": …, \"value\": …}")?;
                 let (key, mapped) = (value(keys, key)?, value(values, mapped)?);
+                // The last one would win without a word. Compared encoded, because `1` and `1.0`
+                // can be the same key.
                 if let Some(first) = seen.insert(key.clone(), number) {
                     return Err(format!("entries {first} and {number} have the same key"));
                 }
@@ -314,6 +331,7 @@ fn literal(json: &Json) -> Result<Literal, String> {
             LiteralKind::List(values.iter().map(literal).collect::<Result<_, _>>()?)
         }
         Json::Object(parts) => {
+            // An export shows damaged values like this, so the reader is told about the remedy.
             let damaged = parts.iter().any(|(name, _)| *name == JavaString::from("damaged"));
             return Err(match damaged {
                 true => "its value was damaged; give it another one, or leave the field out",

@@ -87,6 +87,7 @@ impl Parser<'_> {
 
     fn value(&mut self, depth: usize) -> Result<Json, Mistake> {
         self.blanks();
+        // The parser calls itself, and a hostile line must not use up the stack.
         if depth > MAX_DEPTH {
             return self.mistake("arrays and objects are too deep in each other");
         }
@@ -150,6 +151,7 @@ impl Parser<'_> {
         let start = self.at;
         self.at += usize::from(self.peek() == Some(b'-'));
         match self.peek() {
+            // JSON has no leading zeros: another digit after this one is a mistake of the line.
             Some(b'0') => self.at += 1,
             _ => self.digits()?,
         }
@@ -185,6 +187,7 @@ impl Parser<'_> {
                     self.at += 1;
                     units.push(self.escape()?);
                 }
+                // JSON has them as escapes only.
                 '\0'..='\u{1f}' => return self.mistake("a control character in a text"),
                 _ => {
                     self.at += c.len_utf8();
@@ -206,11 +209,14 @@ impl Parser<'_> {
             b't' => b'\t',
             b'u' => {
                 let digits = self.text.get(self.at + 1..self.at + 5);
+                // Asked before the digits are parsed: parsing would accept a plus sign.
                 let digits = digits.filter(|text| text.bytes().all(|b| b.is_ascii_hexdigit()));
                 let unit = digits.and_then(|text| u16::from_str_radix(text, 16).ok());
                 let Some(unit) = unit else {
                     return self.mistake("four hex digits are expected after \\u");
                 };
+                // One unit at a time: the two halves of a pair come together in the text, and a
+                // lone one is kept.
                 self.at += 5;
                 return Ok(unit);
             }

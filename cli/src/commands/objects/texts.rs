@@ -87,6 +87,7 @@ impl<R: BufRead> Texts<R> {
                 return Ok(None);
             }
             self.line += 1;
+            // Blank lines are no texts, but they count for the places of mistakes.
             if !text.bytes.trim_ascii().is_empty() {
                 return Ok(Some(()));
             }

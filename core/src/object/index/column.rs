@@ -54,6 +54,7 @@ pub(crate) fn is_inverted<T: Ord>(lower: &Bound<T>, upper: &Bound<T>) -> bool {
         (
             Bound::Included(lower) | Bound::Excluded(lower),
             Bound::Included(upper) | Bound::Excluded(upper),
+            // Equal bounds are in order, even if both exclude: that range is empty, and not a mistake.
         ) => lower > upper,
         _ => false,
     }
@@ -100,6 +101,7 @@ fn higher(a: Bound<Vec<u8>>, b: Bound<Vec<u8>>) -> Bound<Vec<u8>> {
         (Bound::Unbounded, _) => b,
         (_, Bound::Unbounded) => a,
         (Bound::Included(x) | Bound::Excluded(x), Bound::Included(y) | Bound::Excluded(y)) => {
+            // Of equal bounds, the one that excludes the value leaves less.
             if x > y || (x == y && matches!(a, Bound::Excluded(_))) { a } else { b }
         }
     }
@@ -111,6 +113,7 @@ fn lower(a: Bound<Vec<u8>>, b: Bound<Vec<u8>>) -> Bound<Vec<u8>> {
         (Bound::Unbounded, _) => b,
         (_, Bound::Unbounded) => a,
         (Bound::Included(x) | Bound::Excluded(x), Bound::Included(y) | Bound::Excluded(y)) => {
+            // As above: the one that excludes leaves less.
             if x < y || (x == y && matches!(a, Bound::Excluded(_))) { a } else { b }
         }
     }
@@ -138,6 +141,7 @@ impl ColumnFilter {
 
     /// The values in any of the ranges. The ranges must ascend and not overlap.
     pub(crate) fn union(mut ranges: Vec<EncodedRange>) -> Self {
+        // An empty range has no place in the order, and the search by halves needs one.
         ranges.retain(|(lower, upper)| !is_empty_range(lower, upper));
         ColumnFilter { ranges: ranges.into() }
     }
@@ -145,6 +149,7 @@ impl ColumnFilter {
     /// The values that both filters want.
     pub(crate) fn intersect(&self, other: &ColumnFilter) -> ColumnFilter {
         let mut ranges = Vec::new();
+        // Both ascend without overlaps, so the parts in common come out in ascending order too.
         for a in &*self.ranges {
             for b in &*other.ranges {
                 ranges.push(intersect_ranges(a, b));
@@ -167,6 +172,8 @@ impl ColumnFilter {
     /// The wanted value, if exactly one is wanted.
     pub(crate) fn single(&self) -> Option<&[u8]> {
         match &self.ranges[..] {
+            // Only this form means a single value: between two excluded bounds there can be any
+            // number.
             [(Bound::Included(lower), Bound::Included(upper))] if lower == upper => Some(lower),
             _ => None,
         }
@@ -197,6 +204,7 @@ impl ColumnFilter {
     pub(crate) fn locate(&self, bytes: &[u8], direction: Direction) -> FilterPosition<'_> {
         match direction {
             Direction::Forward => {
+                // The first range that does not end below `bytes`.
                 let at = self.ranges.partition_point(|(_, upper)| !below_upper(bytes, upper));
                 match self.ranges.get(at) {
                     None => FilterPosition::Past,
@@ -205,6 +213,7 @@ impl ColumnFilter {
                 }
             }
             Direction::Reverse => {
+                // The last range that does not begin above `bytes` is the one before `at`.
                 let at = self.ranges.partition_point(|(lower, _)| above_lower(bytes, lower));
                 match at.checked_sub(1).and_then(|at| self.ranges.get(at)) {
                     None => FilterPosition::Past,
@@ -227,6 +236,7 @@ pub(crate) fn push_lower(prefix: &mut impl KeyBuffer, lower: Bound<&[u8]>) -> bo
     match lower {
         Bound::Unbounded => true,
         Bound::Included(bytes) => push(prefix, bytes, false),
+        // All keys with this value begin with it, so the first other key comes after all of them.
         Bound::Excluded(bytes) => push(prefix, bytes, true),
     }
 }
@@ -235,6 +245,7 @@ pub(crate) fn push_lower(prefix: &mut impl KeyBuffer, lower: Bound<&[u8]>) -> bo
 /// `upper`. Returns `false` if there is no such key.
 pub(crate) fn push_upper(prefix: &mut impl KeyBuffer, upper: Bound<&[u8]>) -> bool {
     match upper {
+        // Unbounded means this column only: the scan must not leave the prefix.
         Bound::Unbounded => extend_to_after_prefix(prefix),
         Bound::Excluded(bytes) => push(prefix, bytes, false),
         Bound::Included(bytes) => push(prefix, bytes, true),
@@ -265,6 +276,7 @@ pub(crate) fn span_of(prefix: &[u8], filter: &ColumnFilter) -> Option<OwnedSpan>
         return None;
     }
     let mut max = with_room(upper);
+    // A prefix of `ff` bytes has no key after it. Then the span has no end.
     Some((min, push_upper(&mut max, upper).then_some(max)))
 }
 

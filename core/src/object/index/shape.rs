@@ -243,6 +243,7 @@ impl IndexShape {
         if self.opaque_end && column + 1 == self.values.len() {
             let length = reader.rest().len().checked_sub(ObjId::LEN);
             return match length {
+                // A value has at least one byte. An entry without one is damaged.
                 Some(length) if length > 0 => reader.take(length).map(drop),
                 _ => Err(encoding::EncodingError::Truncated),
             };
@@ -253,6 +254,8 @@ impl IndexShape {
     /// The encoding of the map keys, if all maps of this index have the same one.
     pub(crate) fn only_map_key(&self) -> Option<&Arc<dyn Encoding>> {
         match &self.map_keys[..] {
+            // Maps that share an index can have keys of different encodings. Then only the map of
+            // the object tells which one it is.
             [only] => Some(only),
             _ => None,
         }
@@ -291,6 +294,7 @@ impl IndexShape {
     #[inline]
     pub(crate) fn id_at_end(&self, key: &[u8]) -> Result<ObjId> {
         if let Some((before, id)) = key.split_last_chunk()
+            // A longer key than it should be also ends with eight bytes, so the place must agree.
             && self.id_place.find(key) == Some(before.len())
             && let Ok(id) = ObjId::from_bytes(*id)
         {
@@ -338,6 +342,8 @@ impl IndexShape {
                     (IndexPart::Object, ..) => drop(ObjId::read_from(&mut reader)?),
                     (IndexPart::Suffix, IndexKind::ListElement, _) => uint::skip(&mut reader)?,
                     (IndexPart::Suffix, _, Some(encoding)) => encoding.skip(&mut reader)?,
+                    // The encoding of the key depends on the map. The key comes last, so it is the
+                    // rest, which has at least one byte.
                     (IndexPart::Suffix, _, None) => drop(reader.take(reader.rest().len().max(1))?),
                 }
                 ends.push(key.len() - reader.rest().len());

@@ -19,6 +19,8 @@ use types::RustType;
 /// have the storage IDs that the schema asks for.
 pub(crate) fn structs(schema: &SchemaModel) -> Result<String, Vec<String>> {
     let mut source = Source::default();
+    // All structs have their names before the first one is written, because a reference can lead to
+    // a later one.
     for object_type in schema.object_types() {
         let ident = source.types.take(object_type.name(), "Fields");
         source.idents.insert(object_type.name(), ident);
@@ -30,6 +32,7 @@ pub(crate) fn structs(schema: &SchemaModel) -> Result<String, Vec<String>> {
     for object_type in schema.object_types() {
         source.object_type(object_type, &mut text);
     }
+    // All reasons are given at once, and no source that would give another schema.
     if !source.cannot.is_empty() {
         return Err(source.cannot);
     }
@@ -119,6 +122,7 @@ impl<'s> Source<'s> {
         self.check_name(&format!("object type {name}"), name);
         let ident = self.idents.get(name).cloned().unwrap_or_default();
         let mut attributes = Vec::new();
+        // Without the attribute, the struct's own name is that of the type.
         if ident != name {
             attributes.push(format!("name = {}", literal(name)));
         }
@@ -127,9 +131,11 @@ impl<'s> Source<'s> {
         for index in object_type.indexes() {
             let what = format!("composite index {name}.{}", index.name());
             self.check_name(&what, index.name());
+            // Fields and composite indexes have a constant each, in one name space.
             if object_type.find_field(index.name()).is_some() {
                 self.cannot(&what, "it has the name of a field");
             }
+            // Two names can differ only in their case, and have the same constant.
             if let Some(other) = constants.insert(names::constant(index.name()), index.name()) {
                 self.cannot(&what, format!("its constant would be that of index {other}"));
             }
@@ -222,6 +228,7 @@ impl<'s> Source<'s> {
         match simple.kind() {
             SimpleKind::Plain(id) => types::of_encoding(id).unwrap_or_else(|why| {
                 self.cannot(&path.text(), why);
+                // The error is returned in the end, so this text is never seen.
                 types::optional("", true)
             }),
             SimpleKind::Reference(reference) => {
@@ -253,8 +260,11 @@ impl<'s> Source<'s> {
                 self.cannot(&path.text(), "it may refer to objects of no type at all");
                 String::new()
             }
+            // A kind of one struct would be another name for that struct.
             [ident] => ident.clone(),
             _ => {
+                // The schema knows only the list of types, so one enum serves all references with
+                // the same list.
                 if let Some((_, ident, _)) = self.kinds.iter().find(|(types, ..)| *types == allowed)
                 {
                     return format!("{ident}Kind");
@@ -273,6 +283,7 @@ impl<'s> Source<'s> {
 
     /// The enum with these constants.
     fn enumeration(&mut self, path: FieldPath<'s>, identifiers: &'s [String]) -> String {
+        // The schema has no names of enums. The same constants are taken for the same enum.
         if let Some((_, ident, _)) = self.enums.iter().find(|(known, ..)| *known == identifiers) {
             return ident.clone();
         }
@@ -288,6 +299,7 @@ impl<'s> Source<'s> {
         for identifier in identifiers {
             self.check_name(&format!("{}, constant {identifier}", path.text()), identifier);
             let variant = variants.take(identifier);
+            // The constant is made from the variant's name, unless the attribute gives another one.
             if names::screaming_snake_case(&variant) != *identifier {
                 let _ = writeln!(text, "    #[permazen(rename = {})]", literal(identifier));
             }
@@ -306,9 +318,11 @@ fn storage_id(id: StorageId) -> String {
 /// The attributes of a value, without those about its type.
 fn value_attributes(simple: &Simple) -> Vec<String> {
     let Some(reference) = simple.as_reference() else {
+        // References are always indexed, so only other values say it.
         return if simple.is_indexed() { vec!["indexed".to_owned()] } else { Vec::new() };
     };
     let action = match reference.inverse_delete() {
+        // It is the default.
         DeleteAction::Exception => None,
         DeleteAction::Ignore => Some("ignore"),
         DeleteAction::Nullify => Some("nullify"),
