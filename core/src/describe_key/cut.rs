@@ -59,6 +59,7 @@ pub(super) fn cut<'k, 'd>(
 ) -> Vec<(&'k [u8], KeyPart<'d>)> {
     let mut cutting = Cutting { rest: key, parts: Vec::new() };
     let complete = match key {
+        // The empty key has no parts, and is not damaged.
         [] => Some(()),
         [META_DATA, ..] => cutting.meta_data(key),
         _ => cutting.data(schemas, object_type),
@@ -67,6 +68,8 @@ pub(super) fn cut<'k, 'd>(
         cutting.take(
             cutting.rest.len(),
             match complete {
+                // Complete keys have an end, so further bytes are surplus and not a part that
+                // failed.
                 Some(()) => KeyPart::Garbage,
                 None => KeyPart::Undecodable,
             },
@@ -180,9 +183,11 @@ impl<'k, 'd> Cutting<'k, 'd> {
         item: &'d BundleItem,
         object_type: Option<&'d ResolvedType>,
     ) -> Option<()> {
+        // A type that is not the one of the ID says nothing about the fields.
         let known = object_type.filter(|known| known.storage_id == item.storage_id);
         let newest = &item.representative()?.object_type;
         self.take(id_len, KeyPart::ObjectType(known.unwrap_or(newest)));
+        // A key that is too short has no object ID, and is shown as bytes that cannot be decoded.
         self.rest.get(..ObjId::LEN - id_len)?;
         self.take(ObjId::LEN - id_len, KeyPart::Unique);
         if self.rest.is_empty() {
@@ -224,6 +229,7 @@ impl<'k, 'd> Cutting<'k, 'd> {
     ) -> Option<()> {
         for &column in columns {
             if matches!(column.kind(), EncodingKind::Unknown) {
+                // The values after it cannot be told apart from it, so they are one part.
                 self.values_of_unknown_length(column, role)?;
                 break;
             }
@@ -234,6 +240,8 @@ impl<'k, 'd> Cutting<'k, 'd> {
             Some(SubFieldRole::ListElement) => self.read(uint::read, KeyPart::ListIndex),
             Some(SubFieldRole::MapValue) => {
                 let mut keys = item.occurrences.iter().filter_map(map_key);
+                // Which map it is depends on the object, which is not read. The first encoding that
+                // fits is taken.
                 keys.find_map(|encoding| self.value(encoding, KeyPart::EntryKey))
             }
             _ => Some(()),

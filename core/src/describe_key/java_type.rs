@@ -22,6 +22,7 @@ pub(super) fn java_type(alias: &str) -> String {
         "Duration" | "Instant" | "LocalDate" | "LocalDateTime" | "LocalTime" | "MonthDay"
         | "OffsetDateTime" | "OffsetTime" | "Period" | "Year" | "YearMonth" | "ZoneId"
         | "ZoneOffset" | "ZonedDateTime" => "java.time.",
+        // Primitive types have no package, and the class of an encoding of your own is not known.
         _ => "",
     };
     format!("{package}{alias}")

@@ -67,6 +67,7 @@ fn object(object_type: &ResolvedType, id: ObjId, parts: &[(&[u8], KeyPart<'_>)])
             }
             KeyPart::ListIndex(index) => write!(text, "[{index}]"),
             KeyPart::MapKey(key, encoding) => write!(text, "[{}]", value(key, *encoding)?),
+            // A line that leaves out a part of the key could be taken for another key's.
             KeyPart::NoField(_) | KeyPart::Undecodable => return None,
             _ => Ok(()),
         }
@@ -98,10 +99,12 @@ fn entry(index: &str, parts: &[(&[u8], KeyPart<'_>)]) -> Option<String> {
         }
         .ok()?;
     }
+    // An entry without an object ID is none.
     complete.then_some(text)
 }
 
 fn value(value: &Value, encoding: &dyn Encoding) -> Option<String> {
+    // A string with this text is in quotes, so the two differ.
     if value.is_null() {
         return Some("null".to_owned());
     }

@@ -45,6 +45,7 @@ pub(super) fn of(part: &KeyPart<'_>, schemas: &SchemaBundle) -> String {
         KeyPart::EntryKey(value, encoding) => {
             format!("Map key {}", of_value(value, *encoding, schemas))
         }
+        // Java has the same words for both.
         KeyPart::Undecodable | KeyPart::Garbage => "Trailing garbage".to_owned(),
     }
 }
@@ -62,6 +63,7 @@ fn of_value(value: &Value, encoding: &dyn Encoding, schemas: &SchemaBundle) -> S
         Value::Ref(id) => of_object(*id, schemas),
         value => text(value, encoding),
     };
+    // Values can have megabytes, and this is for people.
     match text.char_indices().nth(SHOWN) {
         Some((at, _)) => format!("{}…", text.get(..at).unwrap_or_default()),
         None => text,
@@ -120,6 +122,7 @@ fn of_encoding(field: &ResolvedField) -> String {
     let Some(simple) = field.simple() else { return String::new() };
     match (simple.encoding.id(), simple.encoding.kind()) {
         (Some(id), _) => format!("encoding \"{}\" <{}>", id.alias(), java_type(id.alias())),
+        // References and enums have no encoding ID. Java calls such an encoding anonymous.
         (None, kind) => format!("encoding anonymous <{}>", java_type_of(kind)),
     }
 }

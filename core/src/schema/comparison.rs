@@ -169,6 +169,7 @@ impl SchemaComparison {
     pub fn loses_content(&self) -> bool {
         self.types.iter().flat_map(|t| &t.fields).any(|field| match &field.effect {
             FieldEffect::Added => false,
+            // The field is kept, but not its references to types that are no longer allowed.
             FieldEffect::Kept { narrowed, .. } => !narrowed.is_empty(),
             FieldEffect::Removed | FieldEffect::Converted { .. } | FieldEffect::Reset { .. } => {
                 true
@@ -196,6 +197,7 @@ fn changed_type(old: &ObjectType, new: &ObjectType) -> Option<TypeDifference> {
     }
     for pair in pair_up(old.indexes(), new.indexes(), CompositeIndex::name) {
         let (name, effect) = match pair {
+            // The same ID means the same storage ID and the same entries.
             (Some(a), Some(b)) if index_id(old, a) == index_id(new, b) => continue,
             (Some(_), Some(b)) => (b.name(), IndexEffect::Rebuilt),
             (Some(a), None) => (a.name(), IndexEffect::Removed),
@@ -222,6 +224,8 @@ fn changed_field(
     new_type: &ObjectType,
     new: &Field,
 ) -> Option<FieldEffect> {
+    // The same schema ID means the same storage ID, kind and encoding, so the pairs stay as they
+    // are.
     if field_id(old_type, old) == field_id(new_type, new) {
         return kept_field(old, new);
     }
@@ -278,6 +282,8 @@ fn kept_field(old: &Field, new: &Field) -> Option<FieldEffect> {
 fn is_convertible(old: &FieldKind, new: &FieldKind) -> bool {
     match (old, new) {
         (FieldKind::Simple(a), FieldKind::Simple(b)) => {
+            // A reference is no value that could mean something in another type, and no value names
+            // an object.
             a.as_reference().is_none() && b.as_reference().is_none()
         }
         (FieldKind::Counter, FieldKind::Simple(simple))

@@ -32,6 +32,8 @@ pub(super) fn find(
     match kind {
         SimpleKind::Plain(id) => match registry.find(id) {
             Ok(Some(encoding)) => return Ok(encoding),
+            // An ID that cannot be an encoding at all is carried too: a tool must open every
+            // database.
             _ if unknown == UnknownEncodings::Carry => {
                 return Ok(Arc::new(UnknownEncoding::new(id.clone())));
             }

@@ -96,6 +96,7 @@ impl fmt::Display for Item<'_> {
             Part::ObjectType => Ok(()),
             Part::Field(field) => write!(f, ".{}", field.name()),
             Part::SubField { parent, name, .. } => write!(f, ".{}.{name}", parent.name()),
+            // A field and a composite index can have the same name.
             Part::Index(index) => write!(f, "#{}", index.name()),
         }
     }

@@ -339,6 +339,7 @@ fn find_by_name<'a, T>(
     name: &str,
     name_of: impl Fn(&T) -> &str,
 ) -> Option<&'a Arc<T>> {
+    // Names sort by UTF-16 units, as in Java, so the search must compare them in the same way.
     let at = items.binary_search_by(|item| utf16_cmp(name_of(item), name)).ok()?;
     items.get(at)
 }

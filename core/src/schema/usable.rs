@@ -56,6 +56,7 @@ pub fn read_usable_schemas(
     let schemas = SchemaBundle::decode(tables, registry, UnknownEncodings::Carry);
     let schemas = schemas.or_else(|problem| {
         problems.push(problem);
+        // Each schema is usable by itself, but they contradict each other. Then none is used.
         let nothing = SchemaTables::default();
         SchemaBundle::decode(nothing, registry, UnknownEncodings::Carry)
     });
@@ -89,6 +90,8 @@ impl Usable {
                         storage_ids.insert(item, id);
                         return true;
                     }
+                    // One item with two storage IDs would have its pairs under both. The first one
+                    // counts.
                     Some(other) => format!("{item} has storage IDs {other} and {id}"),
                 },
                 Err(error) => format!("bad entry of storage ID {id}: {error}"),
@@ -109,6 +112,8 @@ impl Usable {
                         return true;
                     }
                     Some(other) => {
+                        // Objects of both would look alike, and nothing says which of the two is
+                        // meant.
                         let what = format!("schemas {other} and {index} are the same");
                         SchemaError::inconsistent(what, &schema_table_key(index))
                     }
@@ -125,6 +130,7 @@ impl Usable {
         for item in models.iter().flat_map(|(_, model)| model.items()) {
             let Some(id) = item.storage_id() else { continue };
             let item = item.schema_id();
+            // Only where nothing contradicts it: what is recorded says which pairs are there.
             if !self.tables.storage_ids.contains_key(&id) && !self.storage_ids.contains_key(&item) {
                 let mut value = Vec::new();
                 string::write(&item.to_string(), &mut value);
@@ -143,6 +149,8 @@ impl Usable {
             let resolved = ids.and_then(|ids| {
                 let ids: HashSet<_> = ids.iter().map(|&(_, id)| id).collect();
                 let mut alone = self.tables.clone();
+                // Each schema is tried by itself, so that a damaged one does not take the others
+                // with it.
                 alone.schemas.retain(|other, _| other == index);
                 alone.storage_ids.retain(|id, _| ids.contains(id));
                 SchemaBundle::decode(alone, registry, UnknownEncodings::Carry)?;
@@ -156,6 +164,7 @@ impl Usable {
                 }
             }
         }
+        // Entries that no schema uses would make the decoding of the tables fail.
         self.tables.storage_ids.retain(|id, _| used.contains(id));
     }
 }

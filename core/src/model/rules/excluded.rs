@@ -48,9 +48,11 @@ impl ExcludedValues {
                 },
             }
         }
+        // A list that says more than it means is likely a mistake of the model.
         if excluded.non_nulls && !(excluded.values.is_empty() && excluded.ranges.is_empty()) {
             problems("`non_nulls` exempts all values but null: drop the others".to_owned());
         }
+        // A list with other mistakes may only seem to be empty.
         if complete && excluded.is_empty() {
             problems("no value is exempt: the field is never null; drop `exclude`".to_owned());
         }
@@ -70,6 +72,7 @@ impl ExcludedValues {
 
     /// Whether an encoded value is among them.
     pub(super) fn contains(&self, value: &[u8]) -> bool {
+        // Null is in no range, although it sorts after all values, so it is decided first.
         if self.null.as_deref() == Some(value) {
             return self.nulls;
         }
@@ -106,6 +109,7 @@ fn range(
         Ok(if bound.inclusive { Bound::Included(value) } else { Bound::Excluded(value) })
     };
     let range = (bound(lower)?, bound(upper)?);
+    // A range with one bound always contains something.
     let (Some(lower), Some(upper)) = (lower, upper) else { return Ok(range) };
     let is_empty = match &range {
         (Bound::Included(min), Bound::Included(max)) => min > max,

@@ -135,6 +135,7 @@ fn scan(tx: &Tx, found: &mut OnViolation<'_>) -> Result<()> {
         if of_type(tx, binding, found)?.is_break() {
             return Ok(());
         }
+        // Reading all objects is the expensive part, so it is left out where no rule needs it.
         if !has_rules(binding) {
             continue;
         }
@@ -153,6 +154,7 @@ fn scan(tx: &Tx, found: &mut OnViolation<'_>) -> Result<()> {
 /// objects are all new: hooks that validate, whose changes are kept, and then unique fields and
 /// singletons.
 pub(in crate::model) fn check_together(tx: &Tx) -> Result<()> {
+    // Hooks may change values, so uniqueness is looked at after them.
     run_hooks(tx)?;
     let mut listed = Vec::new();
     for binding in tx.models()?.iter() {
@@ -197,6 +199,7 @@ fn of_type(tx: &Tx, binding: &Binding, found: &mut OnViolation<'_>) -> Result<Co
     if binding.info.singleton {
         let all = tx.core.objects_of([binding.storage_id()])?;
         let mut same = Same::default();
+        // No more than these are named, so no more are read.
         for id in all.iter().take(OTHERS + 1) {
             same.add(id?);
         }
@@ -260,6 +263,7 @@ fn duplicates(tx: &Tx, rule: &Unique, found: &mut OnViolation<'_>) -> Result<Con
         }
         false => Err(error),
     })?;
+    // `found` may end the check, which the closure above could not say. So they are told here.
     for violation in unreadable {
         if found(violation).is_break() {
             return Ok(ControlFlow::Break(()));
@@ -293,6 +297,7 @@ fn duplicates(tx: &Tx, rule: &Unique, found: &mut OnViolation<'_>) -> Result<Con
     };
     for entry in entries {
         let (next, id) = entry?;
+        // Entries with the same values follow each other, so one group is in memory at a time.
         if next != values {
             if report(&values, &mut same).is_break() {
                 return Ok(ControlFlow::Break(()));
@@ -337,6 +342,7 @@ fn of_object(tx: &Tx, binding: &Binding, id: ObjId) -> Result<Vec<Violation>> {
     let mut validating = Validating::new(None);
     let mut reader = ObjectReader::new(&binding.fields, id, schema, &data);
     match binding.info.validate.map(|validate| validate(&mut reader, &mut validating)) {
+        // The null was reported already. The validation only failed because it met that null.
         Some(Err(error)) if is_null && is_about_null(&error) => {}
         Some(Err(error)) if is_about_one_object(&error) => {
             found.push(Violation::unchecked(id, binding.info.name, Rule::Valid, error));

@@ -66,6 +66,7 @@ impl Tx {
 /// Says of a singleton that cannot be made that only looking for it is possible.
 fn not_made<M: Model>(error: Error) -> Error {
     match error {
+        // The caller asked for the object, not for a change, so the error says that there is none.
         Error::Object(object::Error::ReadOnly) => Error::NoSingleton { type_name: M::TYPE_NAME },
         error => error,
     }

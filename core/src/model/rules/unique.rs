@@ -30,6 +30,7 @@ impl Unique {
     /// Extends the rule of a mix-in to all models that have the mix-in. `mixins` are their mix-ins
     /// and types, in the order of the types.
     pub(super) fn share(&mut self, mixins: &[(TypeId, StorageId)]) {
+        // A rule of the model itself holds among the objects of that model only.
         let Some(own) = self.declared_in else { return };
         let of = mixins.iter().filter(|(mixin, _)| *mixin == own);
         self.scope = of.map(|(_, of_type)| *of_type).collect();
@@ -61,6 +62,7 @@ impl Unique {
             };
             columns.push(ExcludedValues::parse(list, &*simple.encoding, &mut problem));
         }
+        // Such a rule would cost its checks and forbid nothing.
         if columns.iter().all(ExcludedValues::is_everything) {
             add("every value is exempt, so none is unique: drop `unique` or `exclude`".to_owned());
         }

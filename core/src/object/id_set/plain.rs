@@ -124,6 +124,8 @@ pub(super) fn count_ids(
             let span = KeySpan::new(&min, max.as_deref());
             kv.visit(span, Direction::Forward, &mut |key, _| {
                 match layout::object_after(key, prefix.len()) {
+                    // A list has a key for each position, and a map one for each key, but the
+                    // object counts once.
                     Some(id) if last == Some(id) => passed += 1,
                     Some(id) => (count, last, passed) = (count + 1, Some(id), 0),
                     None => fault = Some(no_id_in(key)),
@@ -160,6 +162,7 @@ pub(super) fn first_id(
 ) -> Result<Option<ObjId>> {
     let Some((min, max)) = short_span_of(prefix, filter) else { return Ok(None) };
     let (min, max) = (min.as_slice(), max.as_ref().map(ShortKey::as_slice));
+    // Stores need not accept a span whose end comes before its beginning.
     if max.is_some_and(|max| min >= max) {
         return Ok(None);
     }
@@ -238,6 +241,7 @@ impl<'t> KeyIds<'t> {
                 }
                 continue;
             }
+            // The scan has no other keys, so the filter need not be asked for each of them.
             if self.one_range {
                 self.last = Some(id);
                 return Ok(Some(id));
@@ -269,6 +273,7 @@ impl<'t> KeyIds<'t> {
     fn skip_past(&mut self, id: ObjId) {
         self.target.truncate(self.prefix_len);
         self.target.extend_from_slice(id.as_bytes());
+        // Backward, the scan continues before this key, and no key of the object comes before it.
         if self.scan.direction() == Direction::Reverse || extend_to_after_prefix(&mut self.target) {
             self.scan.skip_to(&self.target);
         } else {

@@ -45,6 +45,7 @@ pub(crate) fn any_id() -> ColumnFilter {
 pub(crate) fn ids_of_types(types: impl IntoIterator<Item = StorageId>) -> ColumnFilter {
     let mut types: Vec<_> = types.into_iter().collect();
     types.sort_unstable();
+    // The ranges of a filter must not overlap.
     types.dedup();
     let range = |id: &StorageId| -> EncodedRange {
         let (min, max) = id.key_range();
@@ -71,6 +72,7 @@ pub(crate) fn ids_between(range: impl RangeBounds<ObjId>) -> ColumnFilter {
 /// The smallest and the largest ID that a filter wants, if it wants all between them and both are
 /// known.
 pub(in crate::object) fn ids_within(filter: &ColumnFilter) -> Option<(ObjId, ObjId)> {
+    // Between two ranges there are IDs that are not wanted, so two numbers do not say it.
     if !filter.is_one_range() {
         return None;
     }

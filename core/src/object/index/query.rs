@@ -22,6 +22,8 @@ impl IndexShape {
     pub fn find(bundle: &SchemaBundle, storage_id: StorageId) -> Option<IndexShape> {
         let item = bundle.item(storage_id)?;
         let occurrence = item.occurrences.iter().find(|occurrence| match &occurrence.part {
+            // Other schemas may have the field without an index. The entries of one that has it are
+            // there.
             ResolvedPart::Field(field) => field.is_indexed(),
             ResolvedPart::Index(_) => true,
             ResolvedPart::ObjectType => false,
@@ -48,6 +50,7 @@ impl IndexShape {
             Some(SubFieldRole::MapValue) => IndexKind::MapValue,
         };
         let map_keys = match kind {
+            // Only these entries end with a key of the map.
             IndexKind::MapValue => map_key_encodings(bundle, field.storage_id),
             _ => Vec::new(),
         };
@@ -154,6 +157,7 @@ impl Transaction {
         };
         let mut field_known = false;
         let own = self.schema();
+        // Older objects have entries in indexes that the schema of the transaction lacks.
         for schema in std::iter::once(&own).chain(bundle.schemas().iter().rev()) {
             let Some(object_type) = schema.object_type(type_name) else { continue };
             let shape = match object_type.index(name) {
@@ -161,6 +165,8 @@ impl Transaction {
                 None => object_type.field_or_sub_field(name).and_then(|field| {
                     field_known = true;
                     let field = match &field.kind {
+                        // They have one part, so its name can be left out. Of a map, either part
+                        // could be meant.
                         ResolvedKind::Set { element } | ResolvedKind::List { element } => element,
                         _ => field,
                     };
@@ -171,6 +177,7 @@ impl Transaction {
                 return Ok(self.index_view(Arc::new(shape))?.of_types([type_id]));
             }
         }
+        // A field without an index is told apart from a name that does not exist.
         if field_known {
             return Err(Error::UnknownIndex { name: format!("{type_name}.{name}") });
         }
@@ -258,6 +265,7 @@ impl Transaction {
     /// [`Error::UnknownIndex`] if there is none or its number of fields differs; [`Error::Ended`].
     pub fn composite_index(&self, storage_id: StorageId, fields: usize) -> Result<IndexView<'_>> {
         let view = self.index_of_kind(storage_id, IndexKind::Composite)?;
+        // A caller that expects other columns would take values for IDs.
         if view.shape().id_column() != fields {
             return Err(unknown_index(storage_id));
         }

@@ -20,6 +20,7 @@ impl WantedIds {
     /// check.
     pub(super) fn of(selection: &Selection, checked: &[usize]) -> Option<Self> {
         let id_column = selection.shape.id_column();
+        // The bounds of the scan already leave out the IDs that are not wanted.
         if !checked.contains(&id_column) {
             return None;
         }
@@ -47,6 +48,8 @@ impl WantedIds {
             FilterPosition::Inside => false,
             FilterPosition::Ahead(bound) => push_jump(target, bound, direction),
             FilterPosition::Past => {
+                // All other IDs with these values are past too, so the next wanted entry has other
+                // values.
                 direction == Direction::Reverse || extend_to_after_prefix(target)
             }
         };

@@ -71,6 +71,8 @@ impl Transaction {
             NewId::Drawn(id) => id,
         };
         for _ in 0..ATTEMPTS {
+            // The put itself finds out whether the ID is free, which saves a get for each new
+            // object.
             if self.store.put_new(id.as_bytes(), &info)? {
                 return Ok(id);
             }
@@ -85,6 +87,7 @@ impl Transaction {
         id: ObjId,
         object_type: &ResolvedType,
     ) -> Result<()> {
+        // An object with another storage ID in its ID would not be found among those of its type.
         if id.storage_id() == object_type.storage_id {
             return Ok(());
         }

@@ -27,6 +27,7 @@ impl SchemaModel {
     /// an element is unknown or misplaced, an attribute is missing or malformed, or a name occurs
     /// twice.
     pub fn from_xml(document: &[u8]) -> std::result::Result<SchemaModel, SchemaError> {
+        // A hostile document must not take too much time.
         if document.len() > MAX_XML_BYTES {
             let length = document.len();
             return Err(SchemaError::Xml {
@@ -113,6 +114,7 @@ struct Reader<'p, R: Read> {
 
 impl<R: Read> Reader<'_, R> {
     fn schema(&mut self, schema: &Start) -> Result<SchemaModel> {
+        // Only one version exists. A document written by hand may leave it out.
         if let Some(version) = schema.integer("formatVersion")?
             && version != 0
         {
@@ -126,6 +128,7 @@ impl<R: Read> Reader<'_, R> {
             }
             let at = self.xml.tag_at();
             let name = start.required("name")?;
+            // A later type of the same name would take the place of the first one without a word.
             if !names.insert(name.to_owned()) {
                 return Err(duplicate("object type", name, at));
             }
@@ -194,6 +197,7 @@ impl<R: Read> Reader<'_, R> {
         let Tag::Start(start) = self.next_tag()? else {
             return Err(format!("<{}> lacks its {name} sub-field", parent.name).into());
         };
+        // The name of a sub-field follows from its place, so it can only be confirmed.
         let given = start.attribute("name").unwrap_or(name);
         if given != name {
             return Err(format!("the {name} sub-field is named {given:?}").into());
@@ -232,23 +236,28 @@ impl<R: Read> Reader<'_, R> {
                     .ok_or_else(|| start.malformed("dimensions", text, "from 1 to 255"))?;
                 with_index(Simple::enum_array(dimensions, self.identifiers()?), indexed)
             }
+            // The caller knows which other elements can be here, and says so.
             _ => return Ok(None),
         };
         Ok(Some(simple))
     }
 
     fn reference(&mut self, start: &Start) -> Result<Simple> {
+        // A deletion finds the objects that refer by the index of the reference.
         if !start.boolean("indexed", true)? {
             return Err("references are always indexed".into());
         }
         let action = start.attribute("inverseDelete").unwrap_or("EXCEPTION");
         let action = DeleteAction::from_name(action)
             .ok_or_else(|| start.malformed("inverseDelete", action, "a delete action"))?;
+        // As in Java, a field that ignores deletions may refer to deleted objects unless it says
+        // otherwise.
         let allow_deleted = start.boolean("allowDeleted", action == DeleteAction::Ignore)?;
         let mut simple = Simple::reference().on_delete(action).allow_deleted(allow_deleted);
         if start.boolean("forwardDelete", false)? {
             simple = simple.forward_delete();
         }
+        // Without the element, every type is allowed. An empty one allows none.
         if let Tag::Start(types) = self.next_tag()? {
             if types.name != "ObjectTypes" {
                 return Err(unexpected(&types, "<ObjectTypes>"));
