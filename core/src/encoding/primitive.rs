@@ -155,8 +155,7 @@ macro_rules! integer {
 
             fn widen(value: &Value) -> Option<Self> {
                 match value {
-                    // Only types whose numbers all fit: nothing is lost, as when Java widens a
-                    // number.
+                    // Only types whose numbers all fit, so nothing is lost.
                     $(Value::$narrower(number) => Some(<$type>::from(*number)),)*
                     _ => None,
                 }

@@ -124,7 +124,7 @@ impl<R: Read> FieldReader<'_, '_, R> {
                 }
             }
         };
-        // Java has no longer lists. The position after the last one would not be readable.
+        // The length of a list is an `int` of Java, so no list is longer.
         if *length == MAX_LIST_LEN {
             let name = &*list.name;
             return Err(format!("list {name:?} has more than {MAX_LIST_LEN} elements").into());
@@ -172,7 +172,7 @@ impl<R: Read> FieldReader<'_, '_, R> {
     fn value(&mut self, start: &Start, field: &ResolvedField) -> Step<Vec<u8>> {
         let at = self.import.xml.tag_at();
         let Some(simple) = field.simple() else {
-            // Elements, keys and values of collections are simple, so this is a wrong schema.
+            // Only simple fields and the parts of collections come here, so this is never reached.
             return Err(format!("field {:?} is of no simple kind", &*field.full_name).into());
         };
         let is_null = match start.attribute("null") {

@@ -66,8 +66,7 @@ impl Presenter for Text<'_, '_> {
         *self.counts.entry(finding.class).or_default() += 1;
         let style = &self.style;
         let heading = heading(finding);
-        // Findings come in the order of keys, so those of an object follow each other under one
-        // heading.
+        // Findings about one object mostly follow each other, and one heading serves them all.
         if self.heading != heading {
             self.terminal.print(Line::default().styled(style.bold, &heading));
             self.heading = heading;

@@ -101,8 +101,7 @@ impl Cursor<'_> {
             return Ok(ConditionKind::Within(path, self.range_after(start, from)?));
         }
         match from {
-            // The parameter can be a set or a list. Its value is known only when the statement
-            // runs.
+            // The parameter can be a set or a list. Its value is no part of the parsed text.
             Some(from) if matches!(from.kind, LiteralKind::Parameter(_)) => {
                 Ok(ConditionKind::OneOfParameter(path, from))
             }

@@ -91,7 +91,7 @@ impl Cursor<'_> {
             return Ok(None);
         }
         match self.token().kind {
-            // The count of a parameter is known only when the statement runs.
+            // The value of a parameter is no part of the text that is parsed.
             TokenKind::Parameter(_) => Ok(Some(Limit::Parameter(self.literal()?))),
             _ => Ok(Some(Limit::Count(self.count()?))),
         }

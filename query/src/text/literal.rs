@@ -128,7 +128,7 @@ fn list(values: impl Iterator<Item = String>) -> String {
 }
 
 fn text_form(value: &Value, encoding: &dyn Encoding) -> Option<String> {
-    // These can have unpaired surrogates, which the text form of an encoding cannot show.
+    // Their text forms have escapes of their own. The string itself needs those of the language.
     if let Some(text) = string_form(value) {
         return Some(quoted(&text));
     }

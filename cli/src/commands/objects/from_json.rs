@@ -56,8 +56,7 @@ pub(super) fn read(
             at(line, Failure::new(format!("column {column}: {mistake}")))
         })?;
         let done = match json {
-            // A program writes them to a stream too, so that the objects after them have their
-            // schemas.
+            // `export` prints the recorded schemas first, for databases that lack them.
             Json::Object(parts) if is(&parts, "schema") => record(transaction, &parts),
             Json::Object(parts) => {
                 count += 1;

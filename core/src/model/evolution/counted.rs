@@ -18,6 +18,7 @@ pub(super) fn count(tx: &Transaction, object_type: &ResolvedType) -> Result<Obje
         for pair in kv.scan(KeySpan::new(&min, max.as_deref()), Direction::Forward)? {
             pair?;
             counted += 1;
+            // A report should not read a large database only to say that there are many objects.
             if counted == ObjectCount::LIMIT {
                 break;
             }

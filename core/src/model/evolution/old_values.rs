@@ -35,6 +35,8 @@ pub(super) trait Objects {
 
 impl Objects for Transaction {
     fn load(&self, id: ObjId) -> object::Result<Option<(ObjectData, SchemaId)>> {
+        // Asked first, because loading a missing object is an error, and for a conversion it is an
+        // answer.
         if !self.exists(id)? {
             return Ok(None);
         }
@@ -101,6 +103,7 @@ impl<'a> OldValues<'a> {
     /// # Errors
     /// The errors of [`get`](OldValues::get).
     pub fn take<V: FieldType>(&self, field: &str) -> Result<V> {
+        // The value counts as carried over only after it was read: an error must not let it go.
         let value = self.get(field)?;
         self.drop_field(field);
         Ok(value)
@@ -228,6 +231,7 @@ impl<'a> OldValues<'a> {
             source,
         };
         let to = V::encoding();
+        // A reference is the ID of its target in every encoding, so it is not converted.
         if simple.encoding.is_same(&*to) || simple.reference.is_some() {
             return V::decode_all(bytes).map_err(failed);
         }

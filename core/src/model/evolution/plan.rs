@@ -37,6 +37,8 @@ impl Plan {
         let own_name = |name: &str| decls.iter().any(|decl| decl.name == name);
         let plan = |(position, decl): (usize, &FieldDecl)| {
             let Ok(to) = bound.field(position) else { return FieldPlan::Missing };
+            // Names do not matter here: an equal storage ID means an equal definition, which
+            // includes the name.
             if old.field_by_storage_id(to.storage_id).is_some() {
                 return FieldPlan::Same;
             }
@@ -62,6 +64,8 @@ impl Plan {
         };
         let keeps_all = leftovers.is_empty()
             && plans.iter().all(|plan| matches!(plan, FieldPlan::Same))
+            // The types that a reference allows are not part of its definition, so a reference may
+            // not stay.
             && !old.fields.iter().any(|field| has_reference(field));
         Plan { fields: plans, leftovers, keeps_all }
     }
@@ -101,6 +105,7 @@ impl FieldDecl {
     /// Whether reading the default of the field's encoding fails, because it is null and the struct
     /// requires a value.
     pub(crate) fn requires_a_value(&self, field: &ResolvedField) -> bool {
+        // Collections are empty by default, and counters 0, so nothing is missing.
         let Shape::Simple(value) = &self.shape else { return false };
         let is_null = |simple: &ResolvedSimple| {
             let default = simple.default.as_deref().map(|bytes| simple.encoding.decode_all(bytes));

@@ -36,6 +36,7 @@ impl Among {
         match self.models {
             Which::One(own) => (own() == model.type_id).then_some(0),
             Which::With(mixin) => start_of(mixin),
+            // Other models can have the mix-in too, so the list of the kind decides.
             Which::Kind(types, mixin) if types.contains(&model.name) => {
                 mixin.map_or(Some(0), start_of)
             }
@@ -48,6 +49,8 @@ impl Among {
     /// # Errors
     /// If a model is not registered, or none has the mix-in.
     pub(crate) fn places<'m>(&self, models: &'m Models) -> Result<Vec<(&'m Binding, usize)>> {
+        // A kind is a promise that all its models are there. Of a mix-in, those that are registered
+        // count.
         if let Which::Kind(types, _) = self.models {
             types.iter().try_for_each(|name| models.named(name).map(drop))?;
         }

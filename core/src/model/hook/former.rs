@@ -26,6 +26,7 @@ pub(super) fn stored_ids(
     for old in types.filter_map(|schema| schema.type_by_storage_id(binding.storage_id())) {
         let plan = binding.plan(old);
         for &position in positions {
+            // A field of the same definition has the storage ID that is in the set already.
             let FieldPlan::Differs(from) = plan.field(position) else { continue };
             if is_same_kind(from, binding.field(position)?) {
                 ids.insert(from.storage_id);

@@ -55,6 +55,7 @@ impl Other {
             EntryLocation::Missing => Ok(true),
             EntryLocation::Hidden { missing } => Ok(*missing),
             EntryLocation::Merged { unless, .. } => {
+                // Only objects that are there make entries ambiguous. Asking costs a seek.
                 for schema in unless {
                     if in_use(*schema)? {
                         return Ok(true);

@@ -98,6 +98,7 @@ impl PageToken {
     }
 
     pub(super) fn check(&self, view: &IndexView<'_>) -> Result<(), PageTokenError> {
+        // The same index without its last column has other positions.
         if (self.index, self.columns) == identity(view.shape(), view.columns()) {
             return Ok(());
         }
@@ -118,10 +119,12 @@ impl PageToken {
     fn from_bytes(bytes: &[u8]) -> Result<Self, &'static str> {
         let content = bytes.len().checked_sub(SUM).and_then(|at| bytes.split_at_checked(at));
         let Some((content, end)) = content else { return Err("it is too short") };
+        // Asked before the content is read, so that damage is not taken for another form.
         if end != sum(content) {
             return Err("its check sum does not match");
         }
         let mut reader = Reader::new(content);
+        // A later version may write other tokens, and these can outlive a program.
         if reader.byte() != Ok(FORM) {
             return Err("it has a form that this program does not know");
         }

@@ -118,6 +118,7 @@ kept!(anyhow::Error: anyhow::Error::reallocate_into_boxed_dyn_error_without_back
 
 /// A box that can leave its thread. Of an error that is none of this crate, it has the text.
 fn sendable(error: Box<dyn StdError>) -> Box<dyn StdError + Send + Sync> {
+    // These types can be sent, so they keep more than their text.
     let error = match error.downcast::<Error>() {
         Ok(error) => return error,
         Err(error) => error,
@@ -153,6 +154,7 @@ impl Validating {
 
     /// Checks the field at a position, if it has changed.
     pub fn field<E: Says>(&mut self, position: usize, check: impl FnOnce() -> Result<(), E>) {
+        // A field that has not changed was checked when it got its value.
         if self.changed.as_ref().is_none_or(|changed| changed.contains(&position)) {
             self.note(Some(position), check());
         }

@@ -68,6 +68,7 @@ impl Violation {
     /// Why the rule could not be checked, in words.
     fn cause_text(&self) -> Option<String> {
         let cause = self.cause.as_deref()?;
+        // A program that only writes has made no query, so the words of a query would not help it.
         let of_unique = (self.rule == Rule::Unique).then(|| described_for_unique(cause)).flatten();
         Some(of_unique.unwrap_or_else(|| cause.to_string()))
     }
@@ -77,6 +78,7 @@ impl fmt::Display for Violation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Violation { object, path, value, .. } = self;
         write!(f, "{path} of object {object}")?;
+        // The rule may not be broken at all, so its own words would be wrong.
         if let Some(cause) = self.cause_text() {
             return write!(f, " cannot be checked: {cause}");
         }

@@ -162,7 +162,7 @@ pub(super) fn first_id(
 ) -> Result<Option<ObjId>> {
     let Some((min, max)) = short_span_of(prefix, filter) else { return Ok(None) };
     let (min, max) = (min.as_slice(), max.as_ref().map(ShortKey::as_slice));
-    // Stores need not accept a span whose end comes before its beginning.
+    // Bounds can exclude each other. Then the store need not be asked.
     if max.is_some_and(|max| min >= max) {
         return Ok(None);
     }

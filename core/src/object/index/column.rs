@@ -54,7 +54,7 @@ pub(crate) fn is_inverted<T: Ord>(lower: &Bound<T>, upper: &Bound<T>) -> bool {
         (
             Bound::Included(lower) | Bound::Excluded(lower),
             Bound::Included(upper) | Bound::Excluded(upper),
-            // Equal bounds are in order, even if both exclude: that range is empty, and not a mistake.
+            // Equal bounds are in order, even if both exclude: that range is empty, and no mistake.
         ) => lower > upper,
         _ => false,
     }
@@ -204,7 +204,6 @@ impl ColumnFilter {
     pub(crate) fn locate(&self, bytes: &[u8], direction: Direction) -> FilterPosition<'_> {
         match direction {
             Direction::Forward => {
-                // The first range that does not end below `bytes`.
                 let at = self.ranges.partition_point(|(_, upper)| !below_upper(bytes, upper));
                 match self.ranges.get(at) {
                     None => FilterPosition::Past,
@@ -213,7 +212,6 @@ impl ColumnFilter {
                 }
             }
             Direction::Reverse => {
-                // The last range that does not begin above `bytes` is the one before `at`.
                 let at = self.ranges.partition_point(|(lower, _)| above_lower(bytes, lower));
                 match at.checked_sub(1).and_then(|at| self.ranges.get(at)) {
                     None => FilterPosition::Past,

@@ -105,6 +105,7 @@ impl Tx {
         let mut graph = Graph::default();
         for object in objects {
             let id: ObjId = object.into();
+            // The caller may name an object twice, and an import refuses a second one.
             if !seen.insert(id) {
                 continue;
             }
@@ -143,6 +144,7 @@ fn field_value(data: &ObjectData, field: &ResolvedField) -> Result<GraphValue, W
             GraphValue::List(pairs.map(|(key, _)| plain(element, key)).collect::<Result<_, _>>()?)
         }
         ResolvedKind::List { element } => {
+            // A list with a gap would come back with other positions.
             data.check_list(field).map_err(damaged)?;
             let elements = pairs.map(|(_, value)| plain(element, value));
             GraphValue::List(elements.collect::<Result<_, _>>()?)

@@ -16,6 +16,7 @@ impl Graph {
         for document in &self.schemas {
             let model = SchemaModel::from_xml(document.as_bytes())?;
             let id = model.schema_id();
+            // Schemas that no object names would be recorded for nothing.
             if named.contains(&id) && seen.insert(id) {
                 models.push(model);
             }
@@ -81,6 +82,8 @@ impl Builder {
     /// invalid.
     pub fn schemas_of(mut self, graph: &Graph) -> Self {
         let schemas = match graph.named_schemas() {
+            // Objects without schemas would get the storage IDs that this database gives, and their
+            // IDs would not fit.
             Ok(models) if models.is_empty() && !graph.objects.is_empty() => Err(Error::GraphIds {
                 reason: "it has no schemas; `export_graph_with_schemas` adds them".into(),
             }),

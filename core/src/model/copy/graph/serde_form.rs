@@ -87,6 +87,7 @@ impl<'de> Visitor<'de> for Values {
     }
 
     fn visit_u64<E: Error>(self, value: u64) -> Result<GraphValue, E> {
+        // Rounding would change the number. As text, BigInteger takes it.
         i64::try_from(value).map(GraphValue::Number).map_err(|_| {
             E::invalid_value(
                 Unexpected::Unsigned(value),
@@ -108,6 +109,7 @@ impl<'de> Visitor<'de> for Values {
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut from: A) -> Result<GraphValue, A::Error> {
+        // A document without end must not use up the stack.
         let Some(deeper) = self.deeper.checked_sub(1) else {
             return Err(A::Error::invalid_type(Unexpected::Seq, &self));
         };
@@ -121,6 +123,8 @@ impl<'de> Visitor<'de> for Values {
     fn visit_map<A: MapAccess<'de>>(self, mut from: A) -> Result<GraphValue, A::Error> {
         let wrong = || A::Error::invalid_type(Unexpected::Map, &self);
         match from.next_key::<String>()? {
+            // The only map that is a value. Maps of a field are lists of entries, because their
+            // keys need not be texts.
             Some(key) if key == ENCODED => {}
             _ => return Err(wrong()),
         }
@@ -148,6 +152,7 @@ pub(super) fn fields<'de, D: Deserializer<'de>>(
         fn visit_map<A: MapAccess<'de>>(self, mut from: A) -> Result<Self::Value, A::Error> {
             let mut fields = BTreeMap::new();
             while let Some(name) = from.next_key::<String>()? {
+                // The second value would win without a word.
                 if fields.contains_key(&name) {
                     let name = shortened(&name);
                     return Err(A::Error::custom(format!("field {name:?} is there twice")));

@@ -31,6 +31,7 @@ impl fmt::Display for GraphValue {
 /// If no value of the encoding has these bytes.
 pub(super) fn to_plain(encoding: &dyn Encoding, bytes: &[u8]) -> Result<GraphValue, String> {
     if let Some(value) = natural(encoding, bytes)
+        // A backup must give the same bytes again. Some texts of Java are read as other values.
         && to_encoded(encoding, &value).is_ok_and(|again| again == bytes)
     {
         return Ok(value);
@@ -43,6 +44,7 @@ pub(super) fn to_plain(encoding: &dyn Encoding, bytes: &[u8]) -> Result<GraphVal
 pub(super) fn whole(number: i64) -> GraphValue {
     match number.unsigned_abs() <= LARGEST_EXACT {
         true => GraphValue::Number(number),
+        // JavaScript and others read numbers of JSON as floating-point numbers.
         false => GraphValue::Text(number.to_string()),
     }
 }
@@ -70,6 +72,7 @@ pub(super) fn to_encoded(encoding: &dyn Encoding, value: &GraphValue) -> Result<
         GraphValue::Bool(value) => Value::Bool(*value),
         GraphValue::Number(number) => return number_to_encoded(encoding, *number),
         GraphValue::Float(number) => float(encoding, *number)?,
+        // The text form of a string has escapes, but a plain string is as it is.
         GraphValue::Text(text) if matches!(encoding.kind(), EncodingKind::String) => {
             Value::String(text.clone())
         }
@@ -93,6 +96,7 @@ fn number_to_encoded(encoding: &dyn Encoding, number: i64) -> Result<Vec<u8>, St
             reason = "a number that is rounded to 2⁶³ fits into the wider type"
         )]
         let again = rounded as i128;
+        // Otherwise a number would come back as another one without a word.
         if again != i128::from(number) {
             return Err(not_exactly(encoding));
         }
