@@ -232,6 +232,8 @@ pub(crate) fn append_content_key(id: ObjId, field: StorageId, rest: &[u8], out: 
 pub fn split_field_key(after_id: &[u8]) -> Option<(StorageId, &[u8])> {
     let mut reader = Reader::new(after_id);
     let field = StorageId::read_from(&mut reader).ok()?;
+    // A search makes keys in their shortest form only, so a longer one is a key that is never
+    // found.
     after_id.starts_with(&StorageIdKey::from(field)).then(|| (field, reader.rest()))
 }
 

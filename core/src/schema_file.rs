@@ -88,6 +88,8 @@ pub fn check(path: impl AsRef<Path>, schema: &SchemaModel) -> Result<(), SchemaF
     let path = path.as_ref();
     let compared = compare(path, schema);
     match compared {
+        // A file that cannot be accessed is an error in any case. One with this schema is left
+        // alone.
         Err(SchemaFileError::Io { .. }) | Ok(()) => compared,
         Err(_) if std::env::var_os(ACCEPT).is_some_and(|value| value == "1") => write(path, schema),
         Err(_) => compared,
@@ -131,6 +133,7 @@ fn differences(old: &SchemaModel, new: &SchemaModel) -> String {
         let kinds = old.zip(new).map(|(old, new)| other_kinds(old, new)).unwrap_or_default();
         add_lines(&difference.details, 1, &kinds, &mut lines);
     }
+    // The differences in Java's words leave out storage IDs.
     if lines.is_empty() {
         lines.push("-> changed storage IDs".to_owned());
     }
@@ -198,6 +201,7 @@ fn meaning_of_type(change: &TypeDifference) -> Vec<String> {
                 meaning.into_iter().map(move |text| format!("{name}.{}: {text}", field.name))
             });
             let indexes =
+                // No query of the new program uses an index that is gone.
                 change.indexes.iter().filter(|index| index.effect != IndexEffect::Removed);
             let indexes =
                 indexes.map(|index| format!("{name}, index {}: {INCOMPLETE}", index.name));

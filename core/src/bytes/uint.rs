@@ -86,6 +86,7 @@ pub fn read(reader: &mut Reader<'_>) -> Result<u32> {
     }
     let count = len_from_first(first)? - 1;
     let rest = reader.take(count)?.iter().fold(0u32, |number, &byte| number << 8 | u32::from(byte));
+    // Java adds in 32 bits, so the largest five-byte forms mean 0 to 250.
     let value = rest.wrapping_add(BIAS);
     if value > MAX { invalid("unsigned number above 2147483647") } else { Ok(value) }
 }

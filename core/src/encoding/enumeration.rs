@@ -68,6 +68,8 @@ impl EnumEncoding {
     fn check(&self, value: &Value) -> Result<u32> {
         let Value::Enum(value) = value else { return Err((self as &dyn Encoding).refuse(value)) };
         match self.ordinals.get(value.name()) {
+            // A value of another schema can have the same name at another position, which would be
+            // written as another constant.
             Some(&ordinal) if ordinal == value.ordinal() => Ok(ordinal),
             Some(&ordinal) => invalid(format!(
                 "enum value {value} has incorrect ordinal value {} != {ordinal}",

@@ -12,6 +12,8 @@ pub(crate) fn escape(units: impl IntoIterator<Item = u16>, tabs: bool) -> String
             0x5c => text.push_str("\\\\"),
             0x08 => text.push_str("\\b"),
             0x0c => text.push_str("\\f"),
+            // XML allows these three as they are. In a list and for a single character, Java
+            // escapes them.
             0x09 if tabs => text.push_str("\\t"),
             0x0a if tabs => text.push_str("\\n"),
             0x0d if tabs => text.push_str("\\r"),
@@ -31,12 +33,14 @@ fn is_xml_unit(char: char) -> bool {
 
 /// The string that an escaped text means.
 pub(crate) fn unescape(text: &str) -> Result<JavaString> {
+    // Nearly all texts are plain ASCII without escapes, and mean themselves.
     if text.bytes().all(|byte| (0x20..0x80).contains(&byte) && byte != b'\\') {
         return Ok(text.into());
     }
     let mut units = Vec::with_capacity(text.len());
     let mut chars = text.chars();
     while let Some(char) = chars.next() {
+        // A text form escapes such a character, so this text is none.
         if !is_xml_unit(char) {
             return invalid(format!("character {char:?} must be escaped"));
         }
@@ -138,6 +142,7 @@ pub(crate) fn split_items(text: &str) -> Result<Vec<Option<String>>> {
 
 fn split_item(text: &str) -> Result<(Option<String>, &str)> {
     if let Some(rest) = text.strip_prefix("null")
+        // `nullable` is no null. Java ends the word in the same way.
         && !rest.starts_with(|next: char| {
             next.is_ascii_alphanumeric()
                 || next == '_'

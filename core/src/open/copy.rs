@@ -52,6 +52,7 @@ impl OpenStore {
             #[cfg(feature = "sqlite")]
             Files::Sqlite(store) => Ok(store.copy_to(target, watch)?),
             Files::Xml(dump) => {
+                // A new dump is for its owner alone, unless the watch says otherwise.
                 *watch = std::mem::take(watch).readers(self.readers());
                 Ok(dump_to(target, &dump.store().snapshot(), watch)?)
             }
@@ -167,6 +168,7 @@ impl Opening {
     ) -> Result<Copied, OpenError> {
         let store = self.clone().create(true).open(name)?;
         let mut to = store.begin(&TxOptions::writing())?;
+        // Other pairs would become a part of the copy.
         if to.at_least(&[], None)?.is_some() {
             let (path, reason) = (store.name().into(), "there are pairs in it".into());
             return Err(KvError::Open { path, reason }.into());

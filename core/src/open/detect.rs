@@ -53,6 +53,7 @@ impl StoreKind {
             return Ok(StoreKind::Lmdb);
         }
         let mut start = Vec::new();
+        // Enough for the first bytes of each kind, with blanks before those of XML.
         let read = open_file(path)?.take(64).read_to_end(&mut start);
         read.map_err(|error| OpenError::io(path, error))?;
         if start.starts_with(b"SQLite format 3\0") {

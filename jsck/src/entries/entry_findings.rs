@@ -81,6 +81,7 @@ impl Judge<'_> {
     pub(crate) fn surplus(&self, kind: &Kind<'_>, key: &[u8]) -> Checked<Option<Finding>> {
         match kind {
             Kind::ObjectSchema => self.surplus_schema_entry(key).map(Some),
+            // The end of such a value is not known, so neither is what the entry says exactly.
             Kind::Index(index) if index.is_opaque() => self.surplus_opaque_entry(index, key),
             Kind::Index(index) => self.surplus_entry(index, key).map(Some),
         }
@@ -94,6 +95,7 @@ impl Judge<'_> {
             Err(e) => return bad(format!("the schema index cannot be read: {e}")),
         };
         let index = SchemaIndex::new(number).filter(|index| !index.is_empty_schema());
+        // Asked before the object ID is read: without the schema, the entry is wrong in any case.
         if index.and_then(|index| self.bundle.schema(index)).is_none() {
             return bad(format!("no schema is recorded under schema index {number}"));
         }
@@ -126,6 +128,7 @@ impl Judge<'_> {
             return Ok(false);
         };
         let end = prefix_end(id.as_bytes());
+        // If anything of the object is stored, its own pairs tell of the missing meta-data.
         if self.kv.at_least(id.as_bytes(), end.as_deref())?.is_some() {
             return Ok(false);
         }
@@ -137,6 +140,7 @@ impl Judge<'_> {
             (index.key, values.map(|values| values.concat().into()))
         });
         for (index, values) in of_fields.chain(of_indexes) {
+            // The default is not known, so neither is the entry that would show it.
             let Some(values) = values else { continue };
             if self.kv.get(&index_key(&index, &values, id, &[]))?.is_some() {
                 return Ok(true);
@@ -239,6 +243,7 @@ impl IndexRange {
         match (&self.tail, self.is_opaque()) {
             (_, false) => self.split(key).map(|(at, _)| at).into_iter().collect(),
             (Tail::Nothing, true) => vec![last],
+            // Nothing tells where the value ends, so each place is tried.
             (_, true) => (start..=last).collect(),
         }
     }
@@ -276,6 +281,7 @@ impl Tail {
             Tail::ListPosition => {
                 let before = reader.rest().len();
                 let position = uint::read(reader).map_err(|e| format!("no list position: {e}"))?;
+                // A position in a longer form is another key, which no object requires.
                 if uint::len(position) != before - reader.rest().len() {
                     return Err("the list position is written longer than necessary".to_owned());
                 }
@@ -285,6 +291,7 @@ impl Tail {
                 let start = reader.clone();
                 let mut failed = "no encoding is known for it".to_owned();
                 let fits = encodings.iter().any(|encoding| {
+                    // The last attempt may have read a part of the key.
                     *reader = start.clone();
                     canonical(
                         reader,
@@ -308,5 +315,6 @@ fn canonical<E: ToString>(
     let before = reader.rest();
     read(reader).map_err(|e| e.to_string())?;
     let used = before.len() - reader.rest().len();
+    // Bytes that are read as a value, but that no value is written as, are no entry of an object.
     check(before.get(..used).unwrap_or_default()).map_err(|e| e.to_string())
 }

@@ -39,6 +39,8 @@ impl Judge<'_> {
                 continue;
             };
             let Ok(id) = ObjId::from_bytes(*id) else { continue };
+            // Without a type, the bytes at this place are no object ID, and reading the store is
+            // spared.
             if self.bundle.type_name(id.storage_id()).is_none() {
                 continue;
             }
@@ -64,6 +66,7 @@ impl Judge<'_> {
         if let Some(composite) = object_type.indexes.iter().find(|found| found.key == index.key) {
             let mut called_for = Vec::with_capacity(values.len());
             for field in &composite.fields {
+                // An unknown default can be any value, so it requires no entry that could be named.
                 let Some(value) = self.simple(id, object_type, field)? else { return Ok(false) };
                 called_for.extend_from_slice(&value);
             }
@@ -77,6 +80,8 @@ impl Judge<'_> {
         };
         let Some(parent_field) = object_type.field(&parent.name) else { return Ok(false) };
         let pair_tail = match parent.role {
+            // In these collections the value is in the key of the pair. In the others, the end of
+            // the entry is.
             SubFieldRole::SetElement | SubFieldRole::MapKey => values,
             SubFieldRole::ListElement | SubFieldRole::MapValue => tail,
         };
@@ -123,6 +128,8 @@ impl Judge<'_> {
             let pair = ContentPair { id, object_type, field, key: &key, tail: &[], value: &value };
             let mut none = Wanted { entry: &[], found: false };
             let usable = self.aside(&mut none, |content| content.simple(&pair, simple))?;
+            // A damaged value is repaired to the default, so the entry of the default is the one
+            // that is required.
             if let Some(usable) = usable.filter(|usable| !usable.is_empty()) {
                 return Ok(Some(usable.into_owned()));
             }

@@ -125,6 +125,7 @@ impl Commit {
     pub(crate) fn parse(bytes: &[u8]) -> std::result::Result<Self, Refused> {
         match *bytes {
             [] | [VERSION] => Err(Refused::Wrong(TOO_SHORT)),
+            // A later version may have more flags. That is no damage.
             [VERSION, flags, ..] if flags & !(CHANGE | CONFLICTS) != 0 => {
                 Err(Refused::Unknown { what: "commit flags", found: flags, known: "0 to 3" })
             }
@@ -151,6 +152,8 @@ impl Commit {
             0 => None,
             _ => Some(Digest(rest.array()?)),
         };
+        // The flag says that there are conflicts. Without this rule, one commit would have two
+        // forms.
         if conflicts == Some(crate::node::view::Node::empty().0) {
             return Err("a tree of conflicts without entries");
         }
@@ -166,6 +169,7 @@ impl Commit {
                 let mut parent = || rest.array().map(|id| CommitId(Digest(id)));
                 Origin::Merge { parents: [parent()?, parent()?] }
             }
+            // The flag and the number of parents say the same, and must agree.
             _ => return Err("a change does not have one parent, or a merge not two"),
         };
         match &origin {
@@ -180,6 +184,7 @@ impl Commit {
                 }
             }
         }
+        // Further bytes would change the ID, and mean nothing.
         if !rest.0.is_empty() {
             return Err("bytes after its end");
         }

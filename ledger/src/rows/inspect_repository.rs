@@ -66,6 +66,7 @@ pub(crate) fn repository_row(key: &[u8], row: &[u8]) -> Inspected<DecodedReposit
     let Some((first, rest)) = key.split_first() else {
         return wrong("a row of a repository", "an empty key");
     };
+    // A row of a page has the checksum of its page, which is checked with the rows of that page.
     if *first == PAGES {
         return match number::decode(rest) {
             Some((number, _)) => Ok(DecodedRepositoryRow::OfPage(number)),
@@ -87,6 +88,7 @@ pub(crate) fn repository_row(key: &[u8], row: &[u8]) -> Inspected<DecodedReposit
             len => wrong("24 bytes", format!("{len} bytes")),
         },
         (NEXT_PAGE, []) => match eight_bytes(value)? {
+            // One more than the largest number says that no number is left.
             next @ 1.. if next <= number::MAX + 1 => Ok(DecodedRepositoryRow::NextPage(next)),
             next => wrong("a page number", next.to_string()),
         },
@@ -144,6 +146,7 @@ fn unescaped(mut key: &[u8]) -> Option<(String, PageId)> {
                 name.push(0);
                 rest
             }
+            // A zero is escaped or ends the name, so no other byte follows it.
             [0, ..] | [] => return None,
             [byte, rest @ ..] => {
                 name.push(*byte);

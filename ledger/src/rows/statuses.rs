@@ -32,6 +32,7 @@ impl Remote {
         match value {
             [1, reached @ ..] => {
                 let reached = Digest::from_slice(reached)?;
+                // Zeros stand for the beginning. No piece has this digest.
                 Some(Remote::Attaching(Some(reached).filter(|reached| reached.0 != [0; 32])))
             }
             [2] => Some(Remote::Attached),
@@ -93,6 +94,7 @@ impl StatusWriter {
         }
         let has_streamed = match self.has_streamed {
             Some(known) => known,
+            // Asked once for each transaction: most pages have no streams.
             None => *self.has_streamed.insert(rows.has_streamed(tx)?),
         };
         if has_streamed { rows.settle_streamed(tx, digest) } else { Ok(()) }
@@ -143,6 +145,7 @@ impl Rows {
 
     pub(crate) fn put_remote(&self, tx: &mut dyn KvWrite, remote: Remote) -> Result<()> {
         match remote {
+            // No row means no remote, so this state has one form.
             Remote::None => self.remove(tx, &[REMOTE]),
             remote => self.put(tx, &[REMOTE], remote.to_bytes()),
         }
@@ -166,6 +169,7 @@ impl Rows {
         generation: u64,
         counts: &mut Counts,
     ) -> Result<()> {
+        // The rows are counted, so a row that is there must not count twice.
         if self.unsynced(tx, id)?.is_none() {
             self.put(tx, &unsynced_key(id), generation.to_be_bytes().to_vec())?;
             counts.unsynced = counts.unsynced.saturating_add(1);
@@ -280,6 +284,7 @@ impl Rows {
             rows.push(row.ok_or_else(|| self.damaged(&key, "it is no piece of a stream"))?);
             Ok(())
         })?;
+        // No stream has written the piece, so it was there before them.
         if !rows.iter().any(|row| row.is_written) {
             return Ok(false);
         }

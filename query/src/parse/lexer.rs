@@ -75,6 +75,7 @@ impl<'s> Lexer<'s> {
         let start = self.at;
         let kind = match self.peek() {
             None => TokenKind::End,
+            // Asked before words, because `x` begins a word too.
             Some('x') if self.rest().starts_with("x'") => self.bytes()?,
             Some(c) if starts_word(c) => {
                 TokenKind::Word(self.take_while(continues_word).to_owned())
@@ -85,6 +86,7 @@ impl<'s> Lexer<'s> {
             Some('#') => self.storage_id()?,
             Some('$') => self.parameter()?,
             Some(c) if c.is_ascii_digit() => self.number()?,
+            // Otherwise it is a sign: `->`, `-=`.
             Some('-') if self.digit_after("-") => self.number()?,
             Some(_) => self.sign()?,
         };
@@ -130,6 +132,7 @@ impl<'s> Lexer<'s> {
             self.at += 1;
         }
         let whole = self.take_while(|c| c.is_ascii_digit());
+        // `1..5` is a range, so a point without a digit is no part of the number.
         if self.rest().starts_with('.') && self.digit_after(".") {
             self.at += 1;
             self.take_while(|c| c.is_ascii_digit());
@@ -144,6 +147,7 @@ impl<'s> Lexer<'s> {
                 return Err(Mistake::new(self.since(start), what));
             }
         }
+        // Without this, `30years` would be a number and then a name.
         if self.peek().is_some_and(continues_word) {
             self.take_while(continues_word);
             let what = "a name does not begin with a digit, and a number has no letters";
@@ -286,6 +290,7 @@ impl<'s> Lexer<'s> {
         let code = digits.and_then(|digits| u32::from_str_radix(digits, 16).ok());
         let code = code.ok_or_else(|| wrong(self))?;
         self.at += len;
+        // A unit may be an unpaired surrogate, which no character is.
         if let Ok(unit) = u16::try_from(code) {
             units.push(unit);
             return Ok(());

@@ -77,6 +77,8 @@ impl Iterator for ObjectsOfType<'_> {
     type Item = Result<(ObjId, SchemaIndex)>;
 
     fn next(&mut self) -> Option<Self::Item> {
+        // After an error the next object is not known, so that an iteration that went on would
+        // leave objects out.
         if self.failed {
             return None;
         }
@@ -112,6 +114,7 @@ impl<'r> Sets<'r> {
                 Box::new(objects.map(|object| object.map(|(id, _)| id)))
             }
             SetPlan::Id(id) => {
+                // Objects that do not exist are in no set.
                 let there = self.reader.find(*id)? != Lookup::Missing;
                 Box::new(there.then_some(Ok(*id)).into_iter())
             }

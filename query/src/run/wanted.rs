@@ -52,6 +52,7 @@ impl WantedFields {
             all.iter().filter_map(|path| path.hops.first()).flat_map(|h| h.iter())
         {
             let of_version = fields.entry(version).or_default();
+            // A version without the field has its default, for which nothing need be read.
             if access.stored {
                 of_version.push(Wanted::of(&access.field));
             }
@@ -120,6 +121,7 @@ impl Current<'_> {
                 pairs.push(field.id, rest, value);
                 return Pair::Kept;
             }
+            // The pair lies between two wanted fields.
             if content < &field.key[..] {
                 return Pair::Unwanted;
             }
@@ -161,6 +163,7 @@ pub(crate) fn load(
                 let found = reader.version_in(id.storage_id(), value);
                 let fields = wanted.of_version(found);
                 current = Some(Current { id, found, fields, at: 0 });
+                // The own pair has said all that is needed.
                 return Ok(if fields.is_empty() { Flow::Enough } else { Flow::More });
             };
             match current.take(key, value, pairs) {
@@ -234,6 +237,7 @@ pub(crate) fn scan(
             return Ok(Flow::Enough);
         }
         match next {
+            // Behind the range there is nothing to read.
             Some(next) if max.is_none_or(|max| *next < *max) => min = next,
             _ => break,
         }

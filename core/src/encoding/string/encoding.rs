@@ -67,6 +67,7 @@ impl Encodable for String {
     fn borrow_value(value: &Value) -> Option<Cow<'_, Self>> {
         match value {
             Value::String(text) => Some(Cow::Borrowed(text)),
+            // A string without unpaired surrogates can be in either variant.
             Value::Utf16(text) => text.clone().into_string().ok().map(Cow::Owned),
             _ => None,
         }
@@ -79,6 +80,8 @@ impl Encodable for JavaString {
 
     fn write_to(&self, out: &mut Vec<u8>) -> Result<()> {
         match self.as_str() {
+            // UTF-8 without unpaired surrogates is the usual case, and is written without a list of
+            // units.
             Some(text) => string::write(text, out),
             None => string::write_units(self.units(), out),
         }

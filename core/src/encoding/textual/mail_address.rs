@@ -85,6 +85,8 @@ impl InternetAddress {
 
     /// Checks that the address can be read back from its text. Some addresses cannot.
     fn check_readable(&self) -> Result<()> {
+        // A simple address has no character with a meaning of its own, so reading it back is
+        // spared.
         if self.is_simple() {
             return Ok(());
         }
@@ -141,6 +143,7 @@ fn unquote(phrase: &[u16]) -> Vec<u16> {
     let quote = u16::from(b'"');
     let body = match phrase {
         [first, body @ .., last] if *first == quote && *last == quote => body,
+        // A quote at one end only is a part of the name.
         _ => return phrase.to_vec(),
     };
     let mut out = Vec::with_capacity(body.len());
@@ -186,6 +189,7 @@ fn parse(text: &[u16]) -> Option<InternetAddress> {
                 token.personal = token.personal.or(Some((index + 1, close)));
                 index = close;
             }
+            // Each comment and each bracket is read up to its end, so these close nothing.
             ')' | '>' => return None,
             '<' => {
                 token.has_personal = true;
@@ -208,6 +212,7 @@ fn parse(text: &[u16]) -> Option<InternetAddress> {
                 token.start = token.start.or(Some(index));
                 index = closing(text, index, if open == '"' { '"' } else { ']' })?;
             }
+            // Empty parts of a list are passed over, as in Jakarta Mail.
             ';' | ',' if token.start.is_none() => {
                 let personal = token.personal;
                 token = Token { personal, ..Token::default() };

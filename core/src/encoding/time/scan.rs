@@ -71,9 +71,12 @@ impl<'t> Scanner<'t> {
         let digits = self.digits(10);
         let number = number(digits)?;
         match sign {
+            // These are Java's rules for years: a year of four digits has no plus sign, and a
+            // longer one needs a sign.
             _ if digits.len() < 4 => None,
             None if digits.len() > 4 => None,
             Some(false) if digits.len() == 4 => None,
+            // Java refuses `-0000`, which would be a second text for the year 0.
             Some(true) if number == 0 => None,
             Some(true) => Some(-number),
             _ => Some(number),
