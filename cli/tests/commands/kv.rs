@@ -77,6 +77,10 @@ fn a_range_is_removed_if_its_end_is_given() {
     let out = db.out(&["--write", "kv", "remove", "--prefix", "11"]);
     assert_eq!(out, "Removed 4 key/value pairs\n");
     assert_eq!(db.pairs(), rest);
+    // A variable of a script that is empty is no wish to remove everything.
+    let error = db.run(&["--write", "kv", "remove", "--prefix", ""]).error(2);
+    assert!(error.contains("kv remove \"\" --to-end"), "{error}");
+    assert_eq!(db.pairs(), rest);
 
     let db = Fixture::reference();
     let out = db.out(&["--write", "kv", "remove", "11", "12"]);

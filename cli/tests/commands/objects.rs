@@ -395,6 +395,11 @@ fn mistakes_in_json_have_a_place_and_change_nothing() {
         (object("\"age\":1,\"age\":2"), "field age: it is there twice"),
         (object("\"age\":300000000000"), "field age"),
         (object("\"tags\":1"), "field tags: a number where a list is expected"),
+        (object("\"tags\":[\"a\",\"b\",\"a\"]"), "field tags: elements 1 and 3 are the same"),
+        (
+            object("").replace("\"fields\"", "\"fields\":{},\"fields\""),
+            "JSON line 2: \"fields\" is there twice",
+        ),
         (object("\"scores\":[1]"), "an entry of a map is"),
         (
             object(

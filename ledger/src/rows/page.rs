@@ -447,6 +447,7 @@ mod tests {
     use permazen_kv::{KvDatabase, TxOptions};
 
     use super::*;
+    use crate::rows::parameters::PARAMETERS;
 
     #[test]
     fn the_error_about_the_last_reset_has_the_number_of_resets() {
@@ -456,5 +457,16 @@ mod tests {
         assert_eq!(rows.resets(&tx, "draft").unwrap(), MAX_RESETS - 1);
         let error = rows.put_resets(&mut tx, "draft", MAX_RESETS).unwrap_err().to_string();
         assert!(error.contains("\"draft\"") && error.contains(" 16777215 times"), "{error}");
+    }
+
+    #[test]
+    fn a_page_is_marked_as_deleted_although_its_parameters_are_too_short() {
+        let host = MemoryStore::new();
+        let (rows, mut tx) = (Rows::under_prefix(1), host.begin(&TxOptions::writing()).unwrap());
+        rows.put(&mut tx, &[PARAMETERS], vec![0; 3]).unwrap();
+        assert!(rows.mark_deleted(&mut tx).unwrap_err().is_damage());
+        rows.force_mark_deleted(&mut tx).unwrap();
+        assert!(rows.is_marked_deleted(&tx).unwrap());
+        assert!(matches!(rows.check_exists(&tx), Err(LedgerError::PageGone { .. })));
     }
 }

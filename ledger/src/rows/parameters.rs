@@ -144,9 +144,11 @@ impl Rows {
     /// Marks the page as deleted, which can be undone. No process writes its rows after that.
     pub(crate) fn mark_deleted(&self, tx: &mut dyn KvWrite) -> Result<()> {
         let Some(mut value) = self.get(tx, &[PARAMETERS])? else { return Ok(()) };
-        if let Some(flags) = value.get_mut(FLAGS) {
-            *flags |= DELETED;
-        }
+        let Some(flags) = value.get_mut(FLAGS) else {
+            // Written back without the mark, it would count as marked.
+            return Err(self.damaged(&[PARAMETERS], "it is too short"));
+        };
+        *flags |= DELETED;
         self.put(tx, &[PARAMETERS], value)
     }
 

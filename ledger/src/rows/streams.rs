@@ -133,8 +133,11 @@ impl Rows {
     pub(crate) fn settle_streamed(&self, tx: &mut dyn KvWrite, digest: &Digest) -> Result<()> {
         let mut written = Vec::new();
         self.visit(tx, &[&[STREAMED][..], &digest.0].concat(), |stream, value| {
-            let row = StreamedRow::parse(&[&digest.0[..], stream].concat(), value);
-            written.extend(row.filter(|row| row.is_written));
+            let key = [&digest.0[..], stream].concat();
+            let damaged =
+                || self.damaged(&[&[STREAMED][..], &key].concat(), "it is no piece of a stream");
+            let row = StreamedRow::parse(&key, value).ok_or_else(damaged)?;
+            written.extend(row.is_written.then_some(row));
             Ok(())
         })?;
         for row in written {

@@ -114,12 +114,8 @@ impl Checker<'_> {
             },
             (Change::Increase(by), Counter) => ChangeTo::Count(self.count(by)?),
             (Change::Decrease(by), Counter) => {
-                let by = self.count(by)?;
-                // The smallest number has no negative one.
-                let negative = by.checked_neg();
-                ChangeTo::Count(negative.ok_or_else(|| {
-                    Mistake::new(span, "a counter is a whole number of at most 64 bits")
-                })?)
+                // Counters wrap around, so to subtract the smallest number is to add it.
+                ChangeTo::Count(self.count(by)?.wrapping_neg())
             }
             (Change::Increase(by), Simple(_)) => ChangeTo::Increase(self.number(field, by)?),
             (Change::Decrease(by), Simple(_)) => ChangeTo::Decrease(self.number(field, by)?),

@@ -130,6 +130,7 @@ fn counters_wrap() {
         ("visits -= 7", "-2"),
         ("visits = 9223372036854775807", "9223372036854775807"),
         ("visits += 1", "-9223372036854775808"),
+        ("visits -= -9223372036854775808", "0"),
     ] {
         on.run(&format!("set @{ann} to {change}"));
         assert_eq!(on.get(ann, "visits"), expected, "{change}");

@@ -57,6 +57,11 @@ impl Command for Remove {
 
     fn run(&self, context: &mut Context<'_>) -> Result<Answer, Failure> {
         let session = context.session;
+        // A script whose variable is empty would remove the whole database.
+        if self.prefix.as_ref().is_some_and(|prefix| prefix.0.is_empty()) {
+            let what = "every key begins with an empty prefix; to remove all keys, write: kv remove \"\" --to-end";
+            return Err(Failure::new(what));
+        }
         let removed = session.write_pairs(|kv| match (&self.prefix, &self.key) {
             (Some(prefix), _) => {
                 remove_span(kv, Bounds::of_prefix(&prefix.0).span(), &session.interrupt)

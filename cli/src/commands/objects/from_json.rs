@@ -55,6 +55,11 @@ pub(super) fn read(
             let (line, column) = text.place_of(&mistake);
             at(line, Failure::new(format!("column {column}: {mistake}")))
         })?;
+        if let Json::Object(parts) = &json
+            && let Some(name) = twice(parts)
+        {
+            return Err(at(text.line, Failure::new(format!("{name:?} is there twice"))));
+        }
         let done = match json {
             // `export` prints the recorded schemas first, for databases that lack them.
             Json::Object(parts) if is(&parts, "schema") => record(transaction, &parts),
@@ -74,6 +79,12 @@ pub(super) fn read(
         }
     }
     Ok((count, unresolved))
+}
+
+/// A name that has two values. One of them would be ignored without a word.
+fn twice(parts: &[(JavaString, Json)]) -> Option<&JavaString> {
+    let mut names = HashSet::new();
+    parts.iter().map(|(name, _)| name).find(|name| !names.insert(*name))
 }
 
 /// The value of this name.
@@ -265,8 +276,14 @@ fn content(builder: &mut ObjectBuilder, field: &ResolvedField, json: &Json) -> R
             Ok(())
         }
         ResolvedKind::Set { element } => {
-            for json in list()? {
+            let mut seen = HashMap::new();
+            for (number, json) in (1_u64..).zip(list()?) {
                 let bytes = value(element, json)?;
+                // The set would have fewer elements than the line says. Compared encoded, because
+                // `1` and `1.0` can be the same element.
+                if let Some(first) = seen.insert(bytes.clone(), number) {
+                    return Err(format!("elements {first} and {number} are the same"));
+                }
                 let written = builder.write_set_element(field, as_given(&bytes));
                 written.map_err(|error| error.to_string())?;
             }

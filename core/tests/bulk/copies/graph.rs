@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use permazen::kv::memory::MemoryStore;
-use permazen::model::{Graph, Import};
+use permazen::model::{Graph, GraphValue, Import};
 use permazen::{Any, Counter, Error, Obj, ObjId, Permazen, PermazenEnum, PermazenObject, Ref, Tx};
 use proptest::collection::{btree_map, btree_set, vec};
 use proptest::prelude::*;
@@ -309,6 +309,23 @@ fn hand_written_numbers_and_missing_fields_are_understood() {
             let null = permazen::encoding::Value::Null;
             assert_eq!(found, [(-7_i64).into(), 1.0_f64.into(), 0.1_f32.into(), null]);
             assert_eq!(tx.get::<Thing>(id)?.count().get()?, 12);
+            Ok(())
+        })
+        .unwrap();
+}
+
+#[test]
+fn a_graph_made_by_a_program_can_have_numbers_that_are_none() {
+    things()
+        .write(|tx| {
+            let thing = tx.create(Thing::default())?;
+            let mut graph = tx.export_graph([thing])?;
+            let fields = &mut graph.objects[0].fields;
+            for name in ["real", "narrow"] {
+                fields.insert(name.to_owned(), GraphValue::Float(f64::NAN));
+            }
+            tx.import_graph(&graph, Import::new().replacing())?;
+            assert!(thing.real()?.is_nan() && thing.narrow()?.is_some_and(f32::is_nan));
             Ok(())
         })
         .unwrap();

@@ -134,8 +134,10 @@ fn float(encoding: &dyn Encoding, number: f64) -> Result<Value, String> {
                 reason = "whether it is still the same number is checked"
             )]
             let narrow = number as f32;
-            // The shortest digits of the narrow type count as the number too.
-            let is_same = f64::from(narrow) == number
+            // NaN is unequal to itself. The shortest digits of the narrow type count as the number
+            // too.
+            let is_same = number.is_nan()
+                || f64::from(narrow) == number
                 || narrow.to_string().parse::<f64>().is_ok_and(|again| again == number);
             if is_same { Ok(Value::Float(narrow)) } else { Err(not_exactly(encoding)) }
         }
