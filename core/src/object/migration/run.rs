@@ -4,7 +4,6 @@ use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::fmt;
 use std::ops::{Bound, ControlFlow};
-use std::time::Duration;
 
 use permazen_kv::{Retry, TxOptions};
 
@@ -191,23 +190,10 @@ impl<'a> MigrateObjects<'a> {
         self
     }
 
-    /// Sets how many objects a batch has at most, 1,000 by default.
+    /// Sets how many objects a batch has at most, 1,000 by default. It ends earlier after 4 MiB of
+    /// content.
     pub fn batch(mut self, objects: usize) -> Self {
         self.options.objects = objects.max(1);
-        self
-    }
-
-    /// Sets after how many bytes of content a batch ends, 4 MiB by default. A batch has at least
-    /// one object.
-    pub fn batch_bytes(mut self, bytes: usize) -> Self {
-        self.options.bytes = bytes;
-        self
-    }
-
-    /// Sets how long to wait between two batches, so that others get more of the store's time. By
-    /// default there is no pause.
-    pub fn pause(mut self, pause: Duration) -> Self {
-        self.options.pause = pause;
         self
     }
 
