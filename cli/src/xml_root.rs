@@ -6,7 +6,7 @@ use std::path::Path;
 
 /// The command that reads this file, in words; `None` if its first element is `expected`, or one
 /// that the shell does not know.
-pub(crate) fn what_else_reads(path: &Path, expected: &str) -> Option<&'static str> {
+pub(crate) fn other_reader(path: &Path, expected: &str) -> Option<&'static str> {
     match root(path)?.as_str() {
         root if root == expected => None,
         "database" => Some("this is object XML: `load` reads it into a database"),

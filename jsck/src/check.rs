@@ -21,7 +21,7 @@ use crate::objects::scan::{ObjectScan, Seen};
 use crate::report::changes::Changes;
 use crate::report::finding::{Class, Finding};
 use crate::report::output::{Checked, Halt, Output};
-use crate::running::parts::{self, Content, Part};
+use crate::running::parts::{self, Part, PartContent};
 use crate::running::workers::Readers;
 use crate::selection::Selection;
 use crate::tables::gaps;
@@ -203,7 +203,7 @@ impl Check<'_> {
         out.phase("which objects exist")?;
         let types = known::referents(self.bundle);
         let is_needed =
-            |part: &&Part| matches!(part.content, Content::Objects(id) if types.contains(&id));
+            |part: &&Part| matches!(part.content, PartContent::Objects(id) if types.contains(&id));
         let needed: Vec<Part> = objects.iter().filter(is_needed).cloned().collect();
         self.known = Known::scan(readers, self.bundle, types, &needed, out)?;
         out.phase("objects, indexes")?;
@@ -229,7 +229,7 @@ impl Check<'_> {
             let (min, max) = type_id.key_range();
             let range = (&min[..], &max[..]);
             let kv = readers.first;
-            all.extend(parts::cut(kv, Content::Objects(type_id), range, readers.parts())?);
+            all.extend(parts::cut(kv, PartContent::Objects(type_id), range, readers.parts())?);
         }
         Ok(all)
     }
@@ -242,7 +242,7 @@ impl Check<'_> {
         let mut all = Vec::new();
         let mut cut = |min: &[u8], max: &[u8]| -> Checked {
             let kv = readers.first;
-            all.extend(parts::cut(kv, Content::Entries, (min, max), readers.parts())?);
+            all.extend(parts::cut(kv, PartContent::Entries, (min, max), readers.parts())?);
             Ok(())
         };
         let KeySpan { min, max } = OBJECT_SCHEMA_INDEX_SPAN;
@@ -272,7 +272,7 @@ impl Check<'_> {
         let results = readers.run(&parts, out, &|part, kv, out| {
             let mut seen = Seen::default();
             match part.content {
-                Content::Objects(type_id) => {
+                PartContent::Objects(type_id) => {
                     let mut required = RequiredFingerprint { fingerprint: expected.take() };
                     let mut scan = ObjectScan {
                         kv,
@@ -287,7 +287,7 @@ impl Check<'_> {
                     scan.check_span(type_id, part.span())?;
                     expected.give_back(required.fingerprint);
                 }
-                Content::Entries => {
+                PartContent::Entries => {
                     let mut fingerprint = found.take();
                     indexes::fingerprint(kv, part, &mut fingerprint, out)?;
                     found.give_back(fingerprint);

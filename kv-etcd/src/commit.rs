@@ -170,7 +170,7 @@ impl Plan {
                     client.avoid(host);
                     let lost = format!("{WHAT}: {}: {failure}", client.path().display());
                     let until = client.commit_until(wait);
-                    return self.ask_what_became(shared, &lost, until).map(|()| Outcome::Committed);
+                    return self.ask_outcome(shared, &lost, until).map(|()| Outcome::Committed);
                 }
             }
         }
@@ -232,7 +232,7 @@ impl Plan {
 
     /// Finds out whether a commit without an answer took place. This puts the token of the commit,
     /// as the commit itself does; the second of the two comes too late.
-    fn ask_what_became(&self, shared: &Shared, lost: &str, until: Instant) -> Result<()> {
+    fn ask_outcome(&self, shared: &Shared, lost: &str, until: Instant) -> Result<()> {
         let unknown = |why: &str| Err(KvError::OutcomeUnknown(format!("{lost}; {why}")));
         let (token, horizon) = (shared.layout.token(&self.token), shared.layout.horizon());
         let txn = Txn {

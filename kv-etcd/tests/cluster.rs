@@ -3,7 +3,6 @@
 #![allow(clippy::expect_used, clippy::print_stdout, clippy::unwrap_used)]
 
 mod failures;
-mod objects;
 mod processes;
 mod stores;
 mod support;

@@ -313,7 +313,7 @@ impl Session for PostgresSession {
             Err(failure) if failure.is_lost() || failure.is_of("40003") => {
                 let lost = format!("cannot commit: {failure}");
                 self.failed("cannot commit", failure);
-                ask_what_became(&self.pool, self.limit(), &token, server_time, &lost)
+                ask_outcome(&self.pool, self.limit(), &token, server_time, &lost)
             }
             Err(failure) => Err(self.failed("cannot commit", failure)),
         }
@@ -460,7 +460,7 @@ fn portions<'p>(
 
 /// Finds out whether a commit without an answer took place. This inserts the token of the commit,
 /// as the commit itself does; the second of the two comes too late. Can be asked again and again.
-fn ask_what_became(
+fn ask_outcome(
     pool: &Pool,
     wait: Duration,
     token: &[u8],

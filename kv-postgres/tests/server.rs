@@ -9,7 +9,6 @@
 )]
 
 mod failures;
-mod objects;
 mod processes;
 mod stores;
 #[path = "../../kv/tests/support/told.rs"]

@@ -17,7 +17,7 @@ use crate::failure::Failure;
 use crate::interrupt::Interrupt;
 use crate::output;
 use crate::secrets;
-use crate::xml_root::what_else_reads;
+use crate::xml_root::other_reader;
 
 impl Session {
     /// Opens the database that the command line names. Nothing is recorded and nothing is removed
@@ -42,7 +42,7 @@ impl Session {
                 OpenError::Unrecognized { .. } => {
                     Failure::new(format!("{error}; --kind says what it is"))
                 }
-                OpenError::Xml { ref path, .. } => match what_else_reads(path, "entries") {
+                OpenError::Xml { ref path, .. } => match other_reader(path, "entries") {
                     Some(what) => Failure::new(format!("{}: {what}", path_text(path))),
                     None => error.into(),
                 },

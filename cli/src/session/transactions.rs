@@ -28,7 +28,7 @@ impl Session {
     pub(crate) fn begin_reading(&self) -> Result<Transaction, Failure> {
         self.begin_with(&TxOptions::reading(), |config| match self.database.begin(config) {
             Err(error) if is_damage(&error) => {
-                self.what_is_left(&error, self.database.begin_on_damaged(config.kv())?)
+                self.remaining(&error, self.database.begin_on_damaged(config.kv())?)
             }
             begun => self.without_damage(begun),
         })
@@ -39,7 +39,7 @@ impl Session {
     pub(crate) fn begin_counted(&self) -> Result<Transaction, Failure> {
         self.begin_with(&TxOptions::reading(), |config| match self.counted.begin(config) {
             Err(error) if is_damage(&error) => {
-                self.what_is_left(&error, self.counted.begin_on_damaged(config.kv())?)
+                self.remaining(&error, self.counted.begin_on_damaged(config.kv())?)
             }
             begun => self.without_damage(begun),
         })
@@ -54,7 +54,7 @@ impl Session {
     }
 
     /// Says what is damaged, once as long as it stays the same.
-    fn what_is_left(
+    fn remaining(
         &self,
         error: &object::Error,
         (transaction, usable): (Transaction, UsableSchemas),

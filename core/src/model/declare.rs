@@ -4,7 +4,7 @@
 use std::any::TypeId;
 
 use crate::encoding::{EncodingId, FieldType, SchemaForm};
-use crate::object::Rule;
+use crate::object::LossPolicy;
 use crate::schema::DeleteAction;
 
 use super::error::Result;
@@ -414,12 +414,12 @@ pub enum Upgrade {
     Reset,
 }
 
-impl From<Upgrade> for Rule {
+impl From<Upgrade> for LossPolicy {
     fn from(upgrade: Upgrade) -> Self {
         match upgrade {
-            Upgrade::Exact => Rule::Exact,
-            Upgrade::Lossy => Rule::Lossy,
-            Upgrade::Reset => Rule::Reset,
+            Upgrade::Exact => LossPolicy::Exact,
+            Upgrade::Lossy => LossPolicy::Lossy,
+            Upgrade::Reset => LossPolicy::Reset,
         }
     }
 }

@@ -31,7 +31,7 @@ pub struct Tx {
 
 /// The data that the typed layer keeps with a transaction of the object layer, beside the models.
 #[derive(Default)]
-struct State {
+struct TypedState {
     seen_objects: RefCell<SeenObjects>,
     known_views: KnownViews,
     /// How rules are checked, if not as in other transactions.
@@ -49,7 +49,7 @@ impl Tx {
     #[ref_cast_custom]
     pub(super) fn of<'t>(core: &'t object::Transaction) -> &'t Tx;
 
-    fn state(&self) -> Result<&State> {
+    fn state(&self) -> Result<&TypedState> {
         self.core.kept().ok_or_else(without_models)
     }
 
@@ -85,7 +85,7 @@ impl Tx {
 
     pub(crate) fn rule_options(&self) -> Result<RuleOptions> {
         let mut rules = self.bindings()?.rule_options();
-        let changed = self.core.kept_so_far().and_then(|state: &State| state.validation.get());
+        let changed = self.core.kept_so_far().and_then(|state: &TypedState| state.validation.get());
         rules.validation = changed.unwrap_or(rules.validation);
         Ok(rules)
     }

@@ -71,7 +71,7 @@ pub(crate) use index::{
 pub use index::{IndexEntry, IndexView};
 pub use info::Migrate;
 pub(crate) use migration::{
-    Batch, Batches, Done, FieldConversion, Narrows, NewContent, ObjectToMove, Renamed, Rule,
+    Batch, Batches, Done, FieldConversion, LossPolicy, Narrows, NewContent, ObjectToMove, Renamed,
     RunOptions, Visitor, in_batches, kind, stored_text, value_text,
 };
 pub use migration::{MigrationEnd, NotMoved, Progress};

@@ -21,7 +21,7 @@ use crate::schema::{Schema, SchemaBundle};
 
 /// How far a transaction has come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum State {
+enum Phase {
     Open,
     /// `commit` calls `before_commit`. The transaction is still usable.
     Ending,
@@ -74,7 +74,7 @@ pub struct Transaction {
     /// hands them to its caller and leaves this empty. If no such copy runs, and while listeners
     /// run, nothing is noted, and references to missing objects are refused.
     pub(super) missing: NotedMissing,
-    state: Cell<State>,
+    phase: Cell<Phase>,
     /// Decides what objects contain after they have moved to the transaction's schema, unless the
     /// converter of the layer above does.
     converter: RefCell<Option<Arc<dyn Converter>>>,
@@ -95,7 +95,7 @@ pub struct Transaction {
 impl std::fmt::Debug for Transaction {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Transaction")
-            .field("state", &self.state.get())
+            .field("phase", &self.phase.get())
             .field("schema", &self.schema_index())
             .field("store", &self.store)
             .finish_non_exhaustive()
@@ -118,7 +118,7 @@ impl Transaction {
             infos: Infos::default(),
             being_deleted: BeingDeleted::default(),
             missing: NotedMissing::default(),
-            state: Cell::new(State::Open),
+            phase: Cell::new(Phase::Open),
             converter: RefCell::default(),
             moving: RefCell::default(),
             detached,
@@ -200,7 +200,7 @@ impl Transaction {
         if self.detached {
             return Ok(());
         }
-        if self.state.get() != State::Open {
+        if self.phase.get() != Phase::Open {
             return Err(Error::Ended);
         }
         self.callbacks.borrow_mut().add(callback);
@@ -259,7 +259,7 @@ impl Transaction {
         // Callbacks may have changed objects, so the rules are checked after them. A check may add
         // callbacks.
         while refused.is_none() {
-            self.state.set(State::Ending);
+            self.phase.set(Phase::Ending);
             let callbacks = self.callbacks.borrow().present();
             refused = callbacks::before_commit(&callbacks[called..], self, read_only).err();
             called = callbacks.len();
@@ -268,7 +268,7 @@ impl Transaction {
                 break;
             }
             // In this state a check can add callbacks, and a refused transaction stays open.
-            self.state.set(State::Open);
+            self.phase.set(Phase::Open);
             match self.check_rules() {
                 Err(error @ Error::RulesBroken(_)) => return Err(error),
                 checked => refused = checked.err(),
@@ -279,7 +279,7 @@ impl Transaction {
         }
         // A callback may have called `set_rollback_only`.
         let refused = refused.or_else(|| self.rollback_only.get().then_some(Error::RollbackOnly));
-        self.state.set(State::Completing);
+        self.phase.set(Phase::Completing);
         let callbacks = self.callbacks.borrow().present();
         callbacks::before_completion(&callbacks, self);
         let committed = match refused {
@@ -289,7 +289,7 @@ impl Transaction {
             }
             None => self.commit_store(),
         };
-        self.state.set(State::Ended);
+        self.phase.set(Phase::Ended);
         let is_committed = committed.is_ok();
         let result = committed.and_then(|()| callbacks::after_commit(&callbacks));
         self.callbacks.take().after_completion(is_committed);
@@ -309,20 +309,20 @@ impl Transaction {
     }
 
     fn end_by_rollback(&self) {
-        let state = self.state.get();
+        let phase = self.phase.get();
         // `commit` and `rollback` drop the transaction after its end.
-        if state == State::Ended {
+        if phase == Phase::Ended {
             return;
         }
         // A callback that has panicked before the end is not called again.
-        if matches!(state, State::Open | State::Ending) {
-            self.state.set(State::RollingBack);
+        if matches!(phase, Phase::Open | Phase::Ending) {
+            self.phase.set(Phase::RollingBack);
             let callbacks = self.callbacks.borrow().present();
             callbacks::before_completion(&callbacks, self);
         }
-        self.state.set(State::Completing);
+        self.phase.set(Phase::Completing);
         self.store.rollback();
-        self.state.set(State::Ended);
+        self.phase.set(Phase::Ended);
         self.callbacks.take().after_completion(false);
     }
 }
@@ -334,7 +334,7 @@ impl Transaction {
 
     /// Whether operations are possible.
     pub fn is_open(&self) -> bool {
-        !matches!(self.state.get(), State::Completing | State::Ended)
+        !matches!(self.phase.get(), Phase::Completing | Phase::Ended)
     }
 
     /// Whether this is a detached transaction. It uses its own store, usually in memory, and has no

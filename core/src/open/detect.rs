@@ -16,14 +16,14 @@ pub(super) fn open_file(path: &Path) -> Result<File, OpenError> {
     let failed = |error| OpenError::io(path, error);
     let metadata = std::fs::metadata(path).map_err(failed)?;
     if !metadata.is_file() {
-        let found = what_it_is(metadata.file_type());
+        let found = description(metadata.file_type());
         return Err(OpenError::NotAFile { path: path.into(), found });
     }
     File::open(path).map_err(failed)
 }
 
 /// Something that is not a file, in words.
-fn what_it_is(found: FileType) -> &'static str {
+fn description(found: FileType) -> &'static str {
     #[cfg(unix)]
     {
         use std::os::unix::fs::FileTypeExt;

@@ -13,7 +13,7 @@ use permazen::{ObjId, StorageId};
 
 use crate::objects::info::{Meta, MetaReader};
 use crate::report::output::{Checked, Output};
-use crate::running::parts::{Content, Part};
+use crate::running::parts::{Part, PartContent};
 use crate::running::workers::{Readers, visit};
 
 /// The objects that exist, by their object IDs as numbers.
@@ -66,7 +66,7 @@ impl Known {
     ) -> Checked<Known> {
         let count = AtomicUsize::new(0);
         let chunks = readers.run(parts, out, &|part, kv, out| {
-            let Content::Objects(type_id) = part.content else { return Ok(Vec::new()) };
+            let PartContent::Objects(type_id) = part.content else { return Ok(Vec::new()) };
             let mut reader = MetaReader::new(bundle, type_id);
             let mut ids: Vec<u64> = Vec::new();
             visit(kv, part.span(), |key, value| {

@@ -159,7 +159,7 @@ impl UndoFile {
 }
 
 /// The content of an undo file.
-struct Content {
+struct UndoContent {
     origin: Origin,
     plan: Plan,
     changes: u64,
@@ -176,7 +176,7 @@ fn go_on(host: &dyn Host) -> Result<(), Failure> {
 }
 
 /// Reads an undo file.
-fn read(path: &Path, host: &dyn Host) -> Result<Content, Failure> {
+fn read(path: &Path, host: &dyn Host) -> Result<UndoContent, Failure> {
     let name = files::input_text(path);
     let wrap = |e: io::Error| format!("{name}: {e}");
     let mut file = BufReader::new(files::open_input(path)?);
@@ -226,7 +226,7 @@ fn read(path: &Path, host: &dyn Host) -> Result<Content, Failure> {
             let Origin { form, program, .. } = origin;
             Err(format!("{name}: undo file of form {form}, written by jsck {program}; this program knows forms {OLD_FORM} and {FORM}").into())
         }
-        Some(origin) => Ok(Content { origin, plan, changes, whole }),
+        Some(origin) => Ok(UndoContent { origin, plan, changes, whole }),
         None => Err(format!("{name} is no undo file").into()),
     }
 }
@@ -239,7 +239,7 @@ pub(super) fn apply(
     force: &[Force],
     terminal: &Terminal<'_>,
 ) -> Result<(), Failure> {
-    let Content { origin, plan, changes, whole } = read(path, terminal.host)?;
+    let UndoContent { origin, plan, changes, whole } = read(path, terminal.host)?;
     let file = files::input_text(path);
     let here = Origin::of(database);
     if (!names(&origin, database.path()) || origin.kind != here.kind)

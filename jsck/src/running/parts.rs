@@ -8,14 +8,14 @@ use crate::report::output::Checked;
 /// A range of keys that one thread reads.
 #[derive(Debug, Clone)]
 pub(crate) struct Part {
-    pub(crate) content: Content,
+    pub(crate) content: PartContent,
     min: Vec<u8>,
     max: Vec<u8>,
 }
 
 /// What a part contains.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Content {
+pub(crate) enum PartContent {
     /// Whole objects of a type.
     Objects(StorageId),
     /// Entries of an index, or of the object schema index.
@@ -32,7 +32,7 @@ impl Part {
 /// keys are spread evenly between the first and the last one. Costs two descents.
 pub(crate) fn cut(
     kv: &dyn KvRead,
-    content: Content,
+    content: PartContent,
     (min, max): (&[u8], &[u8]),
     count: usize,
 ) -> Checked<Vec<Part>> {
@@ -46,8 +46,8 @@ pub(crate) fn cut(
     // are the object ID. The keys of entries may have a long common beginning, so their bounds are
     // taken after it.
     let common = match content {
-        Content::Objects(_) => 0,
-        Content::Entries => first.iter().zip(&*last).take_while(|(a, b)| a == b).count(),
+        PartContent::Objects(_) => 0,
+        PartContent::Entries => first.iter().zip(&*last).take_while(|(a, b)| a == b).count(),
     };
     let prefix = first.get(..common).unwrap_or_default();
     let (from, to) = (number_at(&first, common), number_at(&last, common));

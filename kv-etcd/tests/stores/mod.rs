@@ -3,6 +3,7 @@
 mod conformance;
 mod counters;
 mod limits;
+mod objects;
 mod removed;
 mod round_trips;
 mod swept;

@@ -7,6 +7,7 @@ mod counters;
 mod java;
 mod limits;
 mod new_keys;
+mod objects;
 mod portable;
 mod settings;
 mod shared;

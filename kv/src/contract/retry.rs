@@ -4,7 +4,7 @@ use std::hash::{BuildHasher, RandomState};
 use std::thread;
 use std::time::Duration;
 
-use crate::group::{KeptNote, forget_what_is_lost, has_read_what_is_lost};
+use crate::group::{KeptNote, forget_lost, has_read_lost};
 use crate::store_parts::counts::{forget_failure, latest_failure, target};
 use crate::store_parts::write_lock::{forget_wait_in_vain, has_waited_in_vain};
 use crate::{KvDatabase, KvError, KvTransaction, Result, TxOptions};
@@ -71,11 +71,11 @@ impl Retry {
         loop {
             let begun = begin(failed)?;
             forget_wait_in_vain();
-            forget_what_is_lost();
+            forget_lost();
             forget_failure();
             let done = attempt(begun);
             let Err(error) = &done else { return done };
-            let is_lost = has_read_what_is_lost();
+            let is_lost = has_read_lost();
             if !(retryable(error) || is_lost) || has_waited_in_vain() {
                 return done;
             }

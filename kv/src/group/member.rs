@@ -114,7 +114,7 @@ impl Drop for Member {
             let runs = self.group().check().is_ok();
             drop(seat);
             if !runs || self.group().outcome().is_err() {
-                READ_WHAT_IS_LOST.set(true);
+                HAS_READ_LOST.set(true);
             }
         }
     }
@@ -123,12 +123,12 @@ impl Drop for Member {
 thread_local! {
     /// Whether a transaction of this thread has failed after it may have read uncommitted values,
     /// since it began its latest attempt.
-    static READ_WHAT_IS_LOST: Cell<bool> = const { Cell::new(false) };
+    static HAS_READ_LOST: Cell<bool> = const { Cell::new(false) };
 }
 
 /// Notes that this thread begins another attempt.
-pub(crate) fn forget_what_is_lost() {
-    READ_WHAT_IS_LOST.set(false);
+pub(crate) fn forget_lost() {
+    HAS_READ_LOST.set(false);
 }
 
 /// Keeps the note about an attempt while other attempts run within it. When this is dropped, the
@@ -137,17 +137,17 @@ pub(crate) struct KeptNote(bool);
 
 impl KeptNote {
     pub(crate) fn new() -> Self {
-        KeptNote(READ_WHAT_IS_LOST.get())
+        KeptNote(HAS_READ_LOST.get())
     }
 }
 
 impl Drop for KeptNote {
     fn drop(&mut self) {
-        READ_WHAT_IS_LOST.set(self.0);
+        HAS_READ_LOST.set(self.0);
     }
 }
 
 /// Whether the error of the latest attempt may be about a state that never was.
-pub(crate) fn has_read_what_is_lost() -> bool {
-    READ_WHAT_IS_LOST.get()
+pub(crate) fn has_read_lost() -> bool {
+    HAS_READ_LOST.get()
 }

@@ -31,7 +31,7 @@ use std::time::Instant;
 
 #[cfg(any(feature = "lmdb", feature = "sqlite"))]
 pub(crate) use self::member::Member;
-pub(crate) use self::member::{KeptNote, forget_what_is_lost, has_read_what_is_lost};
+pub(crate) use self::member::{KeptNote, forget_lost, has_read_lost};
 pub(crate) use self::shared::Leader;
 use self::shared::{Group, alone};
 use crate::store_parts::write_lock::WriteLock;

@@ -269,7 +269,7 @@ impl OpenEnv {
     fn begin_read(&self) -> heed::Result<RoTxn<'static, WithoutTls>> {
         let txn = self.env.read_txn()?;
         // SAFETY: The transaction refers to `self.env`, which lies in an `Arc<OpenEnv>`, so it does
-        // not move, and which every holder keeps alive: `View` by its `CountedReader`, which is
+        // not move, and which every holder keeps alive: `LmdbView` by its `CountedReader`, which is
         // dropped after the transaction.
         #[allow(unsafe_code)]
         let txn = unsafe { std::mem::transmute::<RoTxn<'_, _>, RoTxn<'static, _>>(txn) };

@@ -58,7 +58,7 @@ use std::sync::atomic::Ordering;
 pub use self::builder::LmdbBuilder;
 use self::env::SharedEnv;
 use self::error::failed;
-use self::read::View;
+use self::read::LmdbView;
 use self::transaction::WriteTransaction;
 pub use crate::Durability;
 use crate::contract::check_spans;
@@ -159,7 +159,7 @@ impl LmdbStore {
             self.verify_once()?;
         }
         if options.read_only {
-            let view = View::open(&self.shared, self.checks)?;
+            let view = LmdbView::open(&self.shared, self.checks)?;
             return Ok(Box::new(ReadTransaction::new(view, options)));
         }
         if self.read_only {
@@ -191,7 +191,7 @@ impl LmdbStore {
         self.shared.check_process()?;
         self.shared.check_files()?;
         // While this reader is open, the pages that it sees do not change.
-        let reader = View::open(&self.shared, self.checks)?;
+        let reader = LmdbView::open(&self.shared, self.checks)?;
         let found = look(self.path(), self.shared.name());
         drop(reader);
         // If another file has taken the place of this one, the reader did not protect that file.
@@ -241,7 +241,7 @@ impl KvDatabase for LmdbStore {
     fn statistics(&self) -> Result<Statistics> {
         self.shared.check_process()?;
         let env = self.shared.env.heed();
-        let view = View::open(&self.shared, self.checks)?;
+        let view = LmdbView::open(&self.shared, self.checks)?;
         let (entries, pages, page_size) = view.sizes()?;
         // Asked while the view is open, because that keeps the map in its place.
         let info = env.info();

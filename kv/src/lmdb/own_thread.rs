@@ -133,6 +133,6 @@ impl OwnThread {
 }
 
 /// Ends the transactions that other threads have left to this one. Costs an uncontended lock.
-pub(super) fn end_what_was_left() {
+pub(super) fn end_abandoned() {
     let _ = LEFT.try_with(LeftToThisThread::end_all);
 }

@@ -11,7 +11,7 @@ use std::path::Path;
 use super::error::damaged;
 use super::key::MAX_KEY;
 use super::page::{InLeaf, LmdbPage};
-use super::read::{Access, End, MOST_STEPS, View, each_stored, not_stored_by_us, stripped};
+use super::read::{Access, End, LmdbView, MOST_STEPS, each_stored, not_stored_by_us, stripped};
 use super::tree::{Spot, Tree};
 use crate::{Blob, Direction, KeySpan, KvError, KvRead, Near, Pair, Result, Scan, Visitor};
 
@@ -34,9 +34,9 @@ struct Visit<'t, 's> {
 
 impl<'t> PageReader<'t> {
     /// A reader of the pages of a view; `None` if they cannot be read, for the reason that
-    /// [`View::otherwise`] has. It needs no turn.
+    /// [`LmdbView::otherwise`] has. It needs no turn.
     #[inline(always)]
-    pub(super) fn of(view: &'t View) -> Option<Self> {
+    pub(super) fn of(view: &'t LmdbView) -> Option<Self> {
         if view.check().is_err() {
             return None;
         }
@@ -384,7 +384,7 @@ impl<'t> Iterator for PageScan<'t> {
     }
 }
 
-impl View {
+impl LmdbView {
     /// Gives all pairs to `put`, in order, as they are stored.
     pub(super) fn each_stored(
         &self,
@@ -398,7 +398,7 @@ impl View {
     }
 }
 
-impl KvRead for View {
+impl KvRead for LmdbView {
     fn get(&self, key: &[u8]) -> Result<Option<Blob<'_>>> {
         if let Some(pages) = PageReader::of(self) {
             return pages.get(key);

@@ -129,7 +129,7 @@ impl<'t> Reader<'t> {
     /// A scan. If it reads a `view` that is shared, it waits for its turn at each step.
     pub(super) fn steps_of(
         self,
-        view: Option<&'t View>,
+        view: Option<&'t LmdbView>,
         span: KeySpan<'_>,
         direction: Direction,
     ) -> Result<Scan<'t>> {
@@ -155,13 +155,13 @@ impl<'t> Reader<'t> {
     /// A visit. If it reads a `view` that is shared, it waits for its turn at each step.
     pub(super) fn visit_of(
         self,
-        view: Option<&'t View>,
+        view: Option<&'t LmdbView>,
         span: KeySpan<'_>,
         direction: Direction,
         visitor: &mut Visitor<'_>,
     ) -> Result<()> {
         let opened = {
-            let _turn = view.and_then(View::turn);
+            let _turn = view.and_then(LmdbView::turn);
             match (span.max, direction) {
                 // Checking for the end here costs less than in a range of LMDB.
                 (Some(_), Direction::Forward) if !span.min.is_empty() => {
@@ -215,7 +215,7 @@ impl<'t> Opened<'t> {
     fn show(
         self,
         path: &'t Path,
-        view: Option<&'t View>,
+        view: Option<&'t LmdbView>,
         visitor: &mut impl FnMut(&[u8], &[u8]) -> ControlFlow<()>,
     ) -> Result<()> {
         match self {
@@ -290,7 +290,7 @@ struct RangeScan<'t, I> {
     /// Taken out only when the scan ends.
     range: Option<I>,
     path: &'t Path,
-    view: Option<&'t View>,
+    view: Option<&'t LmdbView>,
 }
 
 impl<'t, I> RangeScan<'t, I>
@@ -310,20 +310,20 @@ where
 
     #[cold]
     fn step_in_turn(&mut self) -> Option<Result<(&'t [u8], &'t [u8])>> {
-        let _turn = self.view.map(View::wait_for_turn);
+        let _turn = self.view.map(LmdbView::wait_for_turn);
         self.step()
     }
 
     #[inline(always)]
     fn step_when_due(&mut self) -> Option<Result<(&'t [u8], &'t [u8])>> {
-        if self.view.is_some_and(View::is_shared) { self.step_in_turn() } else { self.step() }
+        if self.view.is_some_and(LmdbView::is_shared) { self.step_in_turn() } else { self.step() }
     }
 
     /// Waits for its turn at each step, not once for all: the visitor may read the same view.
     #[inline]
     fn show(mut self, visitor: &mut impl FnMut(&[u8], &[u8]) -> ControlFlow<()>) -> Result<()> {
         loop {
-            if self.view.is_some_and(View::is_shared) {
+            if self.view.is_some_and(LmdbView::is_shared) {
                 match self.step_in_turn().transpose()? {
                     Some((key, value)) if visitor(key, value).is_continue() => continue,
                     _ => return Ok(()),
@@ -358,7 +358,7 @@ where
 
 impl<I> Drop for RangeScan<'_, I> {
     fn drop(&mut self) {
-        let _turn = self.view.and_then(View::turn);
+        let _turn = self.view.and_then(LmdbView::turn);
         self.range = None;
     }
 }
@@ -391,7 +391,7 @@ pub(super) enum Access {
 /// One version of the pairs. A read-only transaction of LMDB holds it open.
 ///
 /// A read-only transaction of this crate has a view to itself. Snapshots share it between threads.
-pub(super) struct View {
+pub(super) struct LmdbView {
     /// Ended when this is dropped, unless it belongs to the parent of this process.
     txn: ManuallyDrop<RoTxn<'static, WithoutTls>>,
     /// After `txn`, so that it is dropped later.
@@ -412,9 +412,9 @@ pub(super) struct View {
 // `turn`. The results of these uses, and the tree, point into the map, whose pages of this version
 // do not change while `txn` is open.
 #[allow(unsafe_code)]
-unsafe impl Sync for View {}
+unsafe impl Sync for LmdbView {}
 
-impl View {
+impl LmdbView {
     /// Opens the current version. If `checks`, each page is checked as a whole before it is used.
     pub(super) fn open(env: &Arc<SharedEnv>, checks: bool) -> Result<Self> {
         // The database must be known before a transaction begins that will use it.
@@ -422,7 +422,7 @@ impl View {
         let (txn, counted) = env.begin_read()?;
         let (shared, turn) = (AtomicBool::new(false), Mutex::new(()));
         let txn = ManuallyDrop::new(txn);
-        Ok(View { txn, counted, pairs, access: OnceLock::new(), checks, shared, turn })
+        Ok(LmdbView { txn, counted, pairs, access: OnceLock::new(), checks, shared, turn })
     }
 
     fn env(&self) -> &SharedEnv {
@@ -515,7 +515,7 @@ impl View {
     }
 }
 
-impl Drop for View {
+impl Drop for LmdbView {
     fn drop(&mut self) {
         if self.env().env.process().is_this() {
             // SAFETY: Nothing uses the transaction after this.
@@ -527,7 +527,7 @@ impl Drop for View {
     }
 }
 
-impl store_parts::read_transaction::View for View {
+impl store_parts::read_transaction::StateView for LmdbView {
     fn share(&self) {
         self.shared.store(true, Ordering::Release);
     }

@@ -11,7 +11,7 @@ use super::env::{Pairs, SharedEnv};
 use super::error::{READING, failed};
 use super::key::{MAX_KEY, StoredKey, StoredSpan};
 use super::open_write::OpenWrite;
-use super::own_thread::{OwnThread, end_what_was_left};
+use super::own_thread::{OwnThread, end_abandoned};
 use super::read::{Reader, stripped};
 use crate::contract::pass_on::pass_on;
 use crate::group::{self, Leader, Member};
@@ -56,7 +56,7 @@ impl WriteTransaction {
         let read_only = || on_disk::read_only(shared.path());
         let writer = shared.writer.as_ref().ok_or_else(read_only)?;
         let pairs = shared.pairs()?.ok_or_else(read_only)?;
-        end_what_was_left();
+        end_abandoned();
         let joins = groups && shared.flushes() && group::joins(options);
         let permit = match shared.right_to_write.turn(options, joins)? {
             Turn::Right(permit) => permit,

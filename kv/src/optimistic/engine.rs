@@ -198,9 +198,9 @@ impl<S: AtomicKvStore> Engine<S> {
         // this commit comes before it.
         if turn.is_none() && self.turns.is_taken_elsewhere() {
             drop(committing);
-            let nobody_has_the_turn = self.turns.wait(wait)?;
+            let turn_is_free = self.turns.wait(wait)?;
             committing = self.committing.begin(self.turns.counts())?;
-            drop(nobody_has_the_turn);
+            drop(turn_is_free);
         }
         // This thread may itself hold the store; waiting for it would be in vain.
         if turn.is_none() {

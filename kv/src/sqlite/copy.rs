@@ -12,7 +12,7 @@ use super::connection::Statements;
 use super::error::{cannot_open, failed};
 use super::log_files::{INDEX, LOG, beside};
 use super::shared::SharedDatabase;
-use super::transaction::View;
+use super::transaction::SqliteView;
 use super::writers::check_this_thread;
 use crate::copy::{Compacted, Copied, Readers, Watch, each_pair};
 use crate::store_parts::new_file::{NewFile, new_file};
@@ -69,7 +69,7 @@ pub(super) fn copy_database(
     target: &Path,
     watch: &mut Watch<'_>,
 ) -> Result<Copied> {
-    let view = View::open(Arc::clone(shared))?;
+    let view = SqliteView::open(Arc::clone(shared))?;
     create(target, Readers::of(&shared.database.path), |to| {
         view.with(|session| {
             let failed = |error| failed(target, "cannot copy into it", error);

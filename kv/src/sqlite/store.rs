@@ -11,7 +11,7 @@ use super::database::{Database, Options};
 use super::error::{cannot_open, failed};
 use super::log_files::LogFiles;
 use super::shared::SharedDatabase;
-use super::transaction::{View, WriteTransaction};
+use super::transaction::{SqliteView, WriteTransaction};
 use super::versions::Pooled;
 use crate::contract::DEFAULT_WAIT;
 use crate::copy::{Compacted, Copied, Watch};
@@ -352,7 +352,7 @@ impl SqliteStore {
 
     fn begin_apart(&self, options: &TxOptions) -> Result<Box<dyn KvTransaction + Send>> {
         if options.read_only {
-            let view = View::open(Arc::clone(&self.shared))?;
+            let view = SqliteView::open(Arc::clone(&self.shared))?;
             return Ok(Box::new(ReadTransaction::new(view, options)));
         }
         if self.shared.database.options.read_only {

@@ -60,18 +60,18 @@ macro_rules! reads {
 }
 
 /// One state of the database. A transaction of SQLite that only reads holds it.
-pub(super) struct View {
+pub(super) struct SqliteView {
     pooled: Mutex<Option<Pooled>>,
     version: u64,
     shared: Arc<SharedDatabase>,
 }
 
-impl View {
+impl SqliteView {
     /// Opens the current state.
     pub(super) fn open(shared: Arc<SharedDatabase>) -> Result<Self> {
         let mut pooled = shared.take()?;
         let version = shared.versions.begin(&shared.database, &mut pooled, "BEGIN")?.number;
-        Ok(View { pooled: Mutex::new(Some(pooled)), version, shared })
+        Ok(SqliteView { pooled: Mutex::new(Some(pooled)), version, shared })
     }
 
     fn pooled(&self) -> MutexGuard<'_, Option<Pooled>> {
@@ -88,13 +88,13 @@ impl View {
     }
 }
 
-impl store_parts::read_transaction::View for View {
+impl store_parts::read_transaction::StateView for SqliteView {
     fn version(&self) -> Option<u64> {
         Some(self.version)
     }
 }
 
-impl Drop for View {
+impl Drop for SqliteView {
     fn drop(&mut self) {
         if let Some(pooled) = self.pooled().take() {
             end(&self.shared, pooled);
@@ -102,7 +102,7 @@ impl Drop for View {
     }
 }
 
-impl KvRead for View {
+impl KvRead for SqliteView {
     reads!();
 }
 

@@ -24,16 +24,16 @@ pub(crate) struct NewFile<'t> {
     // removed.
     #[cfg(windows)]
     pub(crate) file: File,
-    part: Part,
+    part: TemporaryName,
     // The lock ends when the name is gone.
     #[cfg(not(windows))]
     pub(crate) file: File,
 }
 
 /// The name of a file until it is complete. Dropping this removes the name.
-struct Part(PathBuf);
+struct TemporaryName(PathBuf);
 
-impl Drop for Part {
+impl Drop for TemporaryName {
     fn drop(&mut self) {
         // After an error, that error matters more. The next copy removes the file.
         let _ = fs::remove_file(&self.0);
@@ -101,7 +101,7 @@ impl<'t> NewFile<'t> {
                 fs::remove_file(&part).map_err(failed)?;
                 continue;
             }
-            let part = Part(part.clone());
+            let part = TemporaryName(part.clone());
             let new = NewFile { named, target: target.clone(), part, exists, file };
             if taken() {
                 return Err(refused(named, exists));

@@ -16,7 +16,7 @@ static NOTHING: Writes =
     Writes { removes: KeyRanges::new(), puts: BTreeMap::new(), adjusts: BTreeMap::new() };
 
 /// One state of a store.
-pub(crate) trait View: KvRead + Send + Sync + 'static {
+pub(crate) trait StateView: KvRead + Send + Sync + 'static {
     /// Called before a second thread can reach this view.
     fn share(&self) {}
 
@@ -35,7 +35,7 @@ pub(crate) struct ReadTransaction<V> {
     deadline: Deadline,
 }
 
-impl<V: View> ReadTransaction<V> {
+impl<V: StateView> ReadTransaction<V> {
     pub(crate) fn new(view: V, options: &TxOptions) -> Self {
         let deadline = Deadline::new(options.timeout);
         ReadTransaction { base: Arc::new(view), written: None, deadline }
@@ -57,16 +57,16 @@ impl<V: View> ReadTransaction<V> {
     }
 }
 
-impl<V: View> KvRead for ReadTransaction<V> {
+impl<V: StateView> KvRead for ReadTransaction<V> {
     pass_on!(self => self.reading()?; READS);
     pass_on!(self => self.base; max_key_len);
 }
 
-impl<V: View> KvWrite for ReadTransaction<V> {
+impl<V: StateView> KvWrite for ReadTransaction<V> {
     pass_on!(self => self.writing()?; put, remove, remove_span, adjust_counter);
 }
 
-impl<V: View> KvTransaction for ReadTransaction<V> {
+impl<V: StateView> KvTransaction for ReadTransaction<V> {
     fn is_read_only(&self) -> bool {
         true
     }

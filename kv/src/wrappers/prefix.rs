@@ -31,13 +31,13 @@ use crate::{
 pub struct Prefixed<T> {
     /// The wrapped store or transaction, in a struct of its own that can be lent as the untracked
     /// view.
-    part: Part<T>,
+    part: PrefixedPart<T>,
 }
 
 impl<T> Prefixed<T> {
     /// The keys of `inner` that start with `prefix`.
     pub fn new(inner: T, prefix: &[u8]) -> Self {
-        Prefixed { part: Part { inner, prefix: prefix.to_vec() } }
+        Prefixed { part: PrefixedPart { inner, prefix: prefix.to_vec() } }
     }
 
     /// The prefix.
@@ -67,7 +67,7 @@ impl<T> Prefixed<T> {
 /// The wrapped store or transaction, and the prefix. Reads through this directly are the untracked
 /// reads.
 #[derive(Clone)]
-struct Part<T> {
+struct PrefixedPart<T> {
     inner: T,
     prefix: Vec<u8>,
 }
@@ -177,7 +177,7 @@ impl<T: KvRead> KvRead for Prefixed<T> {
     );
 }
 
-impl<T: KvTransaction> KvRead for Part<T> {
+impl<T: KvTransaction> KvRead for PrefixedPart<T> {
     pass_on!(
         self => PrefixedRead {
             content: self.inner.untracked().unwrap_or(&self.inner),

@@ -1,5 +1,5 @@
-//! The life of the files of stores: processes create them at once, are killed while they write,
-//! copy them and make them compact.
+//! Stores in files. Their life: processes create them at once, are killed while they write, copy
+//! them and make them compact. What each kind of file does, alone and beside other processes.
 #![allow(clippy::panic, clippy::print_stdout, clippy::unwrap_used)]
 
 #[path = "../support/mod.rs"]
@@ -10,4 +10,6 @@ mod copies;
 mod creating;
 mod flush_fails;
 mod kills;
+mod lmdb;
 mod private_copies;
+mod sqlite;

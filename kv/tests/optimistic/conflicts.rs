@@ -356,7 +356,7 @@ impl std::task::Wake for CommitsWhenWoken {
 
 /// The thread that has committed wakes the watches after its commit is over.
 #[test]
-fn who_is_woken_by_a_commit_may_commit_at_once() {
+fn a_watch_that_a_commit_wakes_may_commit_at_once() {
     let memory = MemoryStore::new();
     let databases: [Arc<dyn KvDatabase>; 2] =
         [Arc::new(memory), Arc::new(OptimisticDatabase::new(MemoryStore::new()))];

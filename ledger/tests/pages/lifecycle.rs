@@ -195,7 +195,7 @@ fn to_delete(
 }
 
 #[test]
-fn a_deletion_that_was_interrupted_is_continued_by_anybody() {
+fn a_deletion_that_was_interrupted_is_continued_by_any_repository() {
     let clock = TestClock::new();
     let full = full(&clock);
     let (host, repository, kept) = to_delete(&full, &clock);

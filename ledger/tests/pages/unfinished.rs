@@ -352,7 +352,7 @@ fn an_eviction_that_fails_leaves_the_page_as_it_was_where_writers_take_turns() {
 }
 
 #[test]
-fn a_page_that_lost_its_parameters_is_an_error_for_who_would_make_it() {
+fn a_page_that_lost_its_parameters_is_not_made_again() {
     let (disk, clock) = (Disk::default(), TestClock::new());
     let (separate, _) = process(&disk, &clock);
     let host = MemoryStore::new();

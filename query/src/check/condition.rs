@@ -10,7 +10,7 @@ use permazen::{ObjId, StorageId};
 use super::checker::{Checker, Result};
 use super::decimal;
 use super::names::{missing, ticked};
-use super::path::{CheckedPath, Read, ValueKind, What};
+use super::path::{CheckedPath, Origin, Read, ValueKind};
 use super::resolve_path::{PathFor, mismatch_at};
 use super::value_position::{ValuePosition, value_position};
 use crate::mistake::Mistake;
@@ -308,7 +308,7 @@ impl Checker<'_> {
 
     /// The position of a number among values that cannot be this number.
     fn position(&self, kind: &ValueKind, literal: &Literal) -> Option<ValuePosition> {
-        if matches!(kind.what, What::Special(_)) {
+        if matches!(kind.origin, Origin::Special(_)) {
             return None;
         }
         match &self.given(literal).ok()?.kind {
@@ -423,37 +423,37 @@ impl Checker<'_> {
     /// The encoded form of a literal for a kind of values.
     pub(super) fn value(&self, kind: &ValueKind, literal: &Literal) -> Result<Vec<u8>> {
         let given = self.given(literal)?;
-        let value = match (kind.what, &given.kind) {
-            (What::Special(Special::Id), LiteralKind::Id(id)) => Value::Ref(*id),
-            (What::Special(Special::Id), LiteralKind::Text(text)) => {
+        let value = match (kind.origin, &given.kind) {
+            (Origin::Special(Special::Id), LiteralKind::Id(id)) => Value::Ref(*id),
+            (Origin::Special(Special::Id), LiteralKind::Text(text)) => {
                 let id = text.to_string_lossy().parse::<ObjId>();
                 Value::Ref(id.map_err(|error| Mistake::new(literal.span, error.to_string()))?)
             }
-            (What::Special(Special::Id), _) => {
+            (Origin::Special(Special::Id), _) => {
                 let what = "an ID is written like @1000000000000001";
                 return Err(Mistake::new(literal.span, what));
             }
-            (What::Special(Special::Type), LiteralKind::Word(name)) => {
+            (Origin::Special(Special::Type), LiteralKind::Word(name)) => {
                 self.type_value(literal, name)?
             }
-            (What::Special(Special::Type), LiteralKind::Text(name)) => {
+            (Origin::Special(Special::Type), LiteralKind::Text(name)) => {
                 self.type_value(literal, &name.to_string_lossy())?
             }
-            (What::Special(Special::Type), _) => {
+            (Origin::Special(Special::Type), _) => {
                 return Err(Mistake::new(literal.span, "a type is given by its name"));
             }
-            (What::Special(Special::Schema), LiteralKind::Number(number)) => {
+            (Origin::Special(Special::Schema), LiteralKind::Number(number)) => {
                 let number = number.parse().ok().filter(|number: &i32| *number >= 0);
                 Value::Int(number.ok_or_else(|| {
                     Mistake::new(literal.span, "the number of a schema is 1 or greater")
                 })?)
             }
-            (What::Special(Special::Schema), _) => {
+            (Origin::Special(Special::Schema), _) => {
                 return Err(Mistake::new(literal.span, "a schema is given by its number"));
             }
             _ => {
                 return encoded(&given, &*kind.encoding).map_err(|mismatch| match mismatch {
-                    Mismatch::WrongType { .. } if matches!(kind.what, What::Counter) => {
+                    Mismatch::WrongType { .. } if matches!(kind.origin, Origin::Counter) => {
                         Mistake::new(literal.span, "a counter is compared with a whole number")
                     }
                     mismatch => mismatch_at(literal, &mismatch),
@@ -476,8 +476,8 @@ impl Checker<'_> {
 
     /// Refuses an ID of a type to which the references cannot refer.
     fn check_target(&self, path: &CheckedPath, kind: &ValueKind, literal: &Literal) -> Result<()> {
-        let (LiteralKind::Id(id), What::Stored, EncodingKind::Reference(_)) =
-            (&self.given(literal)?.kind, kind.what, kind.encoding.kind())
+        let (LiteralKind::Id(id), Origin::Stored, EncodingKind::Reference(_)) =
+            (&self.given(literal)?.kind, kind.origin, kind.encoding.kind())
         else {
             return Ok(());
         };

@@ -31,7 +31,7 @@ pub(crate) use condition::{Bounds, CheckedCondition, Matcher, Test};
 pub(crate) use index::CheckedIndex;
 pub(crate) use objects::{CheckedObjects, CheckedObjectsKind, CheckedStep, Way};
 pub use parameters::Parameters;
-pub(crate) use path::{Access, CheckedPath, Read, ValueKind, What, counter_encoding};
+pub(crate) use path::{Access, CheckedPath, Origin, Read, ValueKind, counter_encoding};
 pub(crate) use query::{CheckedColumn, CheckedOrder, CheckedQuery, CheckedUsing};
 pub(crate) use statement::resolve;
 pub(crate) use versions::{Version, Versions};

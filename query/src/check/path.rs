@@ -107,8 +107,8 @@ pub(crate) struct ValueKind {
     pub(crate) encoding: Arc<dyn Encoding>,
     /// The encoded form of null, if there is null.
     pub(crate) null: Option<Vec<u8>>,
-    /// What they are.
-    pub(crate) what: What,
+    /// Where they come from.
+    pub(crate) origin: Origin,
     /// For references, the storage IDs of the types to which they can refer; `None` for all.
     pub(crate) allowed: Option<BTreeSet<StorageId>>,
     /// The position of the first kind with whose values these compare. Values of different families
@@ -116,9 +116,9 @@ pub(crate) struct ValueKind {
     pub(crate) family: u32,
 }
 
-/// What values are.
+/// Where values come from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum What {
+pub(crate) enum Origin {
     /// Values of a simple field, elements, keys.
     Stored,
     /// Counts, as values of type `long`.
@@ -137,22 +137,22 @@ pub(crate) fn counter_encoding() -> Arc<dyn Encoding> {
 }
 
 impl ValueKind {
-    fn new(encoding: Arc<dyn Encoding>, what: What) -> Self {
+    fn new(encoding: Arc<dyn Encoding>, origin: Origin) -> Self {
         let null = encoding.encode_all(&Value::Null).ok();
-        ValueKind { encoding, null, what, allowed: None, family: 0 }
+        ValueKind { encoding, null, origin, allowed: None, family: 0 }
     }
 
     /// Values of an encoding.
     pub(crate) fn stored(encoding: Arc<dyn Encoding>) -> Self {
-        ValueKind::new(encoding, What::Stored)
+        ValueKind::new(encoding, Origin::Stored)
     }
 
     /// Values of a field or sub-field of a simple kind; counts if there is none.
     pub(crate) fn of(field: Option<&ResolvedField>) -> Self {
         let Some(simple) = field.and_then(ResolvedField::simple) else {
-            return ValueKind::new(counter_encoding(), What::Counter);
+            return ValueKind::new(counter_encoding(), Origin::Counter);
         };
-        let mut kind = ValueKind::new(Arc::clone(&simple.encoding), What::Stored);
+        let mut kind = ValueKind::new(Arc::clone(&simple.encoding), Origin::Stored);
         if let Some(reference) = &simple.reference {
             kind.allowed = reference.allowed.as_ref().map(|ids| ids.iter().copied().collect());
         }
@@ -166,12 +166,12 @@ impl ValueKind {
             Special::Type => Arc::new(StringEncoding::not_null()),
             Special::Schema => Arc::new(UnsignedIntEncoding),
         };
-        ValueKind::new(encoding, What::Special(special))
+        ValueKind::new(encoding, Origin::Special(special))
     }
 
     /// Whether the values are the same bytes with the same meaning.
     pub(crate) fn is_same(&self, other: &ValueKind) -> bool {
-        self.what == other.what && self.encoding.is_same(&*other.encoding)
+        self.origin == other.origin && self.encoding.is_same(&*other.encoding)
     }
 
     /// Whether values of both can be compared by their bytes.
@@ -181,15 +181,15 @@ impl ValueKind {
 
     /// Whether all values are decimal numbers, which are equal in all their scales.
     pub(crate) fn is_decimal(&self) -> bool {
-        let id = self.encoding.id().filter(|_| self.what == What::Stored);
+        let id = self.encoding.id().filter(|_| self.origin == Origin::Stored);
         id.is_some_and(|id| *id == ids::BIG_DECIMAL)
     }
 
     /// Whether all values are numbers.
     pub(crate) fn is_number(&self) -> bool {
         use Primitive::{Boolean, Char};
-        match (self.what, self.encoding.kind()) {
-            (What::Special(special), _) => special == Special::Schema,
+        match (self.origin, self.encoding.kind()) {
+            (Origin::Special(special), _) => special == Special::Schema,
             (_, EncodingKind::Primitive(primitive) | EncodingKind::Wrapper(primitive)) => {
                 !matches!(primitive, Boolean | Char)
             }

@@ -10,7 +10,7 @@ use super::fail::Result;
 use super::reader::{Lookup, Reader};
 use super::subject::{Flow, Subject};
 use super::values::{Got, field_values, list_element, walk};
-use crate::check::{Access, CheckedPath, Read, What};
+use crate::check::{Access, CheckedPath, Origin, Read};
 use crate::rows::Cell;
 use crate::syntax::Special;
 
@@ -117,8 +117,8 @@ pub(crate) fn unknown_version(reader: &Reader<'_>, subject: &Subject<'_>) -> Res
 /// Puts a value into a cell, which may hold the value of the row before.
 fn set(reader: &Reader<'_>, path: &CheckedPath, kind: usize, got: Got<'_>, cell: &mut Cell) {
     let Some(kind) = path.kinds.get(kind) else { return };
-    match (got, kind.what) {
-        (Got::Value(bytes), What::Counter) => set_count(reader, bytes, cell),
+    match (got, kind.origin) {
+        (Got::Value(bytes), Origin::Counter) => set_count(reader, bytes, cell),
         (Got::Value(bytes), _) => set_value(reader, bytes, &kind.encoding, cell),
         (Got::Damaged(bytes, reason), _) => damaged(reader, bytes, reason, cell),
     }

@@ -40,7 +40,7 @@ impl Postgres {
         };
         // The first process can have started another one just before it ended.
         let data = fs::canonicalize(self.data()).expect("its data");
-        while is_there(&first) || others.iter().any(is_there) || is_anyone_in(&data) {
+        while is_there(&first) || others.iter().any(is_there) || is_in_use(&data) {
             assert!(begun.elapsed() < Duration::from_secs(60), "the server does not end");
             std::thread::sleep(Duration::from_millis(2));
         }
@@ -107,7 +107,7 @@ fn children(process: &str) -> Vec<String> {
 }
 
 /// Whether a process works in this directory, as each one of a server does in that of its data.
-fn is_anyone_in(directory: &Path) -> bool {
+fn is_in_use(directory: &Path) -> bool {
     processes().any(|process| {
         let place = fs::read_link(Path::new("/proc").join(process).join("cwd"));
         place.is_ok_and(|place| place == directory)

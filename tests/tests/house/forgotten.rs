@@ -1,5 +1,6 @@
-//! Each file in the `tests` folder of a package is part of a program of tests: Cargo does not say
-//! that a file is in none, and its tests would not run.
+//! Each file in the `tests` folder of a package is part of a program of tests, and none is a program
+//! and also a module of another one: Cargo does not say that a file is in none, and its tests would
+//! not run, or that it is in two, and its tests would run twice.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -39,14 +40,18 @@ impl Tree {
 
 /// The files that were found to be part of a program.
 #[derive(Default)]
-struct Reached(BTreeSet<PathBuf>);
+struct Reached {
+    files: BTreeSet<PathBuf>,
+    /// Those of them that another file of tests names.
+    modules: BTreeSet<PathBuf>,
+}
 
 impl Reached {
     /// Adds a file, and those that are its modules.
     fn follow(&mut self, file: &Path) {
         // A module that is not there does not compile, unless it is left out on this platform.
         let Ok(file) = file.canonicalize() else { return };
-        if !self.0.insert(file.clone()) {
+        if !self.files.insert(file.clone()) {
             return;
         }
         let tokens: TokenStream = fs::read_to_string(&file).unwrap().parse().unwrap();
@@ -55,6 +60,12 @@ impl Reached {
         let is_of_folder = is_root || file.ends_with("main.rs") || file.ends_with("mod.rs");
         let modules = if is_of_folder { folder.clone() } else { file.with_extension("") };
         self.follow_tokens(tokens, &folder, &modules);
+    }
+
+    /// Adds a file that another file of tests names.
+    fn follow_module(&mut self, file: &Path) {
+        self.modules.extend(file.canonicalize().ok());
+        self.follow(file);
     }
 
     /// `#[path]` is relative to `folder`, and a module without it is in `modules`.
@@ -73,10 +84,10 @@ impl Reached {
                             self.follow_tokens(content.stream(), &inner, &inner);
                         }
                         _ => match path.take() {
-                            Some(path) => self.follow(&folder.join::<String>(path)),
+                            Some(path) => self.follow_module(&folder.join::<String>(path)),
                             None => {
-                                self.follow(&inner.with_extension("rs"));
-                                self.follow(&inner.join("mod.rs"));
+                                self.follow_module(&inner.with_extension("rs"));
+                                self.follow_module(&inner.join("mod.rs"));
                             }
                         },
                     }
@@ -84,7 +95,7 @@ impl Reached {
                 TokenTree::Ident(word) if word == "include" => {
                     if let Some(TokenTree::Group(file)) = tokens.get(at + 2) {
                         let file = file.stream().to_string();
-                        self.follow(&folder.join(file.trim_matches('"')));
+                        self.follow_module(&folder.join(file.trim_matches('"')));
                     }
                 }
                 TokenTree::Punct(sign) if sign.as_char() == '#' => {
@@ -106,24 +117,32 @@ fn between<'t>(text: &'t str, start: &str, end: &str) -> Vec<&'t str> {
     text.split(start).skip(1).filter_map(|rest| rest.split(end).next()).collect()
 }
 
-/// The files of tests below a folder that are part of no program, and how many there are.
-fn forgotten(root: &Path) -> (Vec<PathBuf>, usize) {
+/// What is wrong with the files of tests below a folder.
+#[derive(Debug, Default, PartialEq)]
+struct Wrong {
+    /// They are part of no program.
+    forgotten: Vec<PathBuf>,
+    /// They are programs, and modules of others.
+    twice: Vec<PathBuf>,
+}
+
+/// What is wrong with the files of tests below a folder, and how many there are.
+fn wrong(root: &Path) -> (Wrong, usize) {
     let root = root.canonicalize().unwrap();
     let tree = Tree::read(&root);
     let folders: Vec<PathBuf> = tree.packages.iter().map(|package| package.join("tests")).collect();
     let of_tests = |file: &&PathBuf| folders.iter().any(|folder| file.starts_with(folder));
     let files: Vec<&PathBuf> = tree.files.iter().filter(of_tests).collect();
+    let is_program = |file: &Path| {
+        let in_tests = |path: Option<&Path>| folders.iter().any(|it| Some(&**it) == path);
+        let folder = file.parent();
+        in_tests(folder) || file.ends_with("main.rs") && in_tests(folder.and_then(Path::parent))
+    };
+    let programs = files.iter().filter(|file| is_program(file));
     let mut reached = Reached::default();
-    for folder in &folders {
-        for file in files.iter().filter(|file| file.parent() == Some(folder)) {
-            reached.follow(file);
-        }
-        for file in files.iter().filter(|file| file.ends_with("main.rs")) {
-            if file.parent().and_then(Path::parent) == Some(folder) {
-                reached.follow(file);
-            }
-        }
-    }
+    programs.clone().for_each(|file| reached.follow(file));
+    let twice = programs.filter(|file| reached.modules.contains(**file));
+    let twice = twice.map(|file| (*file).clone()).collect();
     // Benches and programs may use a file of tests too.
     for file in &tree.files {
         let text = fs::read_to_string(file).unwrap();
@@ -136,30 +155,31 @@ fn forgotten(root: &Path) -> (Vec<PathBuf>, usize) {
     // A test that compiles all files of a folder names them so.
     for package in &tree.packages {
         let in_package: Vec<PathBuf> =
-            reached.0.iter().filter(|file| file.starts_with(package)).cloned().collect();
+            reached.files.iter().filter(|file| file.starts_with(package)).cloned().collect();
         for file in in_package {
             let text = fs::read_to_string(&file).unwrap();
             let strings = text.split('"').filter_map(|text| text.strip_suffix("/*.rs"));
             for folder in strings.map(|folder| package.join(folder)) {
                 let of_folder = files.iter().filter(|file| file.parent() == Some(&folder));
-                reached.0.extend(of_folder.map(|file| (*file).clone()));
+                reached.files.extend(of_folder.map(|file| (*file).clone()));
             }
         }
     }
-    let forgotten = files.iter().filter(|file| !reached.0.contains(**file));
-    (forgotten.map(|file| (*file).clone()).collect(), files.len())
+    let forgotten = files.iter().filter(|file| !reached.files.contains(**file));
+    let forgotten = forgotten.map(|file| (*file).clone()).collect();
+    (Wrong { forgotten, twice }, files.len())
 }
 
 #[test]
 fn each_file_of_tests_is_part_of_a_program() {
     let root = super::root();
-    let (forgotten, of) = forgotten(&root);
+    let (wrong, of) = wrong(&root);
     assert!(of > 400, "{of} files");
-    assert!(forgotten.is_empty(), "part of no program: {forgotten:#?}");
+    assert_eq!(wrong, Wrong::default());
 }
 
 #[test]
-fn a_file_that_no_module_names_is_found() {
+fn a_file_that_is_in_no_program_or_two_is_found() {
     let dir = tempfile::tempdir().unwrap();
     let write = |path: &str, text: &str| {
         let path = dir.path().join("made").join(path);
@@ -168,20 +188,24 @@ fn a_file_that_no_module_names_is_found() {
     };
     write("Cargo.toml", "[package]");
     write("tests/alone.rs", "mod part;");
-    write("tests/part.rs", "const ALL: &str = \"tests/compiled/*.rs\";");
+    write("tests/part/mod.rs", "const ALL: &str = \"tests/compiled/*.rs\";");
     write("tests/compiled/one.rs", "");
     write("tests/subject/main.rs", "mod first { mod inner; } mod second;");
     write("tests/subject/first/inner.rs", "");
     write("tests/subject/second/mod.rs", "#[path = \"../other.rs\"] mod third;");
     write("tests/subject/other.rs", "include!(\"included.rs\");");
     write("tests/subject/included.rs", "");
-    assert_eq!(forgotten(dir.path()), (Vec::new(), 8));
+    assert_eq!(wrong(dir.path()), (Wrong::default(), 8));
     write("tests/subject/lost.rs", "");
     write("tests/no_program/mod.rs", "");
-    let (mut found, _) = forgotten(dir.path());
-    found.sort();
-    let names = found.iter().map(|file| file.strip_prefix(dir.path().canonicalize().unwrap()));
-    let names: Vec<&Path> = names.map(Result::unwrap).collect();
-    let expected = ["made/tests/no_program/mod.rs", "made/tests/subject/lost.rs"];
-    assert_eq!(names, expected.map(Path::new));
+    write("tests/both.rs", "");
+    write("tests/alone.rs", "mod part; mod both;");
+    let (mut found, _) = wrong(dir.path());
+    found.forgotten.sort();
+    let root = dir.path().canonicalize().unwrap().join("made/tests");
+    let expected = Wrong {
+        forgotten: vec![root.join("no_program/mod.rs"), root.join("subject/lost.rs")],
+        twice: vec![root.join("both.rs")],
+    };
+    assert_eq!(found, expected);
 }

@@ -19,7 +19,7 @@ use crate::commands::{Command, Context, Scope};
 use crate::failure::{Answer, Failure};
 use crate::output;
 use crate::session::Session;
-use crate::xml_root::what_else_reads;
+use crate::xml_root::other_reader;
 
 /// Read objects from an XML file, in the format of `load` of Permazen for Java, or from the JSON
 /// lines that `show` and `export` print with --json.
@@ -150,7 +150,7 @@ impl Load {
                 Err(ObjectXmlError::Transaction(error)) => Err(error.into()),
                 Err(error) => {
                     let named = Some(&self.file).filter(|file| !file::is_stream(file));
-                    let others = named.and_then(|file| what_else_reads(file, "database"));
+                    let others = named.and_then(|file| other_reader(file, "database"));
                     if let Some(what) = others {
                         return Err(Failure::new(format!("{file}: {what}")));
                     }

@@ -105,7 +105,7 @@ impl ZoneRules {
             Source::Database(table) => table.offset_at(second),
             Source::SystemV { standard, saves: false } => Some(standard),
             Source::SystemV { standard, saves: true } => {
-                Some(Rule::of_system_v(standard, second).offset_at(second))
+                Some(TransitionRule::of_system_v(standard, second).offset_at(second))
             }
         }
     }
@@ -117,7 +117,7 @@ impl Table {
             return None;
         }
         match self.rule() {
-            Some(Rule { saving: None, standard }) => Some(standard),
+            Some(TransitionRule { saving: None, standard }) => Some(standard),
             Some(_) => None,
             None => self.type_offset(0),
         }
@@ -177,10 +177,10 @@ impl Table {
         }
     }
 
-    fn rule(&self) -> Option<Rule> {
+    fn rule(&self) -> Option<TransitionRule> {
         let footer =
             self.data.get(self.header.footer..)?.strip_prefix(b"\n")?.strip_suffix(b"\n")?;
-        Rule::parse(std::str::from_utf8(footer).ok()?)
+        TransitionRule::parse(std::str::from_utf8(footer).ok()?)
     }
 }
 
@@ -212,7 +212,7 @@ impl Header {
 /// The rule for the time after the last transition: standard time, and possibly daylight saving
 /// time for a part of each year.
 #[derive(Debug, Clone, Copy)]
-struct Rule {
+struct TransitionRule {
     standard: i32,
     saving: Option<Saving>,
 }
@@ -241,7 +241,7 @@ enum ChangeDay {
     Weekday(i64, i64, i64),
 }
 
-impl Rule {
+impl TransitionRule {
     /// Parses the form `EST5EDT,M3.2.0,M11.1.0`.
     fn parse(text: &str) -> Option<Self> {
         let mut rest = text;
@@ -249,21 +249,21 @@ impl Rule {
         let offset = |rest: &mut &str| i32::try_from(-time(rest)?).ok();
         let standard = offset(&mut rest)?;
         if rest.is_empty() {
-            return Some(Rule { standard, saving: None });
+            return Some(TransitionRule { standard, saving: None });
         }
         skip_name(&mut rest)?;
         let offset =
             if rest.starts_with(',') { standard.checked_add(3600)? } else { offset(&mut rest)? };
         let (start, end) = rest.strip_prefix(',')?.split_once(',')?;
         let saving = Saving { offset, start: Change::parse(start)?, end: Change::parse(end)? };
-        Some(Rule { standard, saving: Some(saving) })
+        Some(TransitionRule { standard, saving: Some(saving) })
     }
 
     /// The rule of a System V region for the year of a time: the rule of the United States before
     /// 1987, from 1900 on.
     fn of_system_v(standard: i32, second: i64) -> Self {
         let (start, end) = match local_year(standard, second) {
-            ..1900 => return Rule { standard, saving: None },
+            ..1900 => return TransitionRule { standard, saving: None },
             // In the oil crisis, daylight saving time began early.
             1974 => (ChangeDay::Weekday(1, 1, 0), ChangeDay::Weekday(11, 5, 0)),
             1975 => (ChangeDay::Weekday(2, 5, 0), ChangeDay::Weekday(10, 5, 0)),
@@ -271,7 +271,7 @@ impl Rule {
         };
         let at_two = |day| Change { day, second: 2 * 3600 };
         let saving = Saving { offset: standard + 3600, start: at_two(start), end: at_two(end) };
-        Rule { standard, saving: Some(saving) }
+        TransitionRule { standard, saving: Some(saving) }
     }
 
     fn offset_at(&self, second: i64) -> i32 {

@@ -43,8 +43,9 @@ impl Binding {
                 }
                 FieldPlan::Differs(from) if !self.has_own_code(decl) => {
                     let to = self.field(position)?;
-                    let (renamed, rule) = (decl.renamed(), decl.upgrade.unwrap_or_default().into());
-                    let conversion = FieldConversion { renamed, rule, old: &old, from, to, tx };
+                    let (renamed, policy) =
+                        (decl.renamed(), decl.upgrade.unwrap_or_default().into());
+                    let conversion = FieldConversion { renamed, policy, old: &old, from, to, tx };
                     match conversion.content() {
                         Ok(NewContent::Pairs(pairs)) => {
                             let pairs = pairs.iter().map(|(key, value)| (&**key, &**value));

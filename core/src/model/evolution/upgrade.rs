@@ -300,8 +300,9 @@ impl<'a> Move<'a> {
             }
             FieldPlan::Differs(from) => from,
         };
-        let (renamed, rule) = (decl.renamed(), decl.rule(self.evolution, from, to).into());
-        let conversion = FieldConversion { renamed, rule, old: moving.old, from, to, tx: self.tx };
+        let (renamed, policy) = (decl.renamed(), decl.rule(self.evolution, from, to).into());
+        let conversion =
+            FieldConversion { renamed, policy, old: moving.old, from, to, tx: self.tx };
         match conversion.content() {
             Ok(content) => Ok(Some(content)),
             Err((value, reason)) => {

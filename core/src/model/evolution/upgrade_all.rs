@@ -70,7 +70,7 @@ impl Permazen {
     /// # Ok::<(), permazen::Error>(())
     /// ```
     pub fn upgrade_all(&self) -> UpgradeAll<'_> {
-        UpgradeAll::new(self, Wanted::All)
+        UpgradeAll::new(self, ToUpgrade::All)
     }
 
     /// Moves the objects that lack entries in an index of the models to the schema of the models:
@@ -80,7 +80,7 @@ impl Permazen {
     /// It runs like [`upgrade_all`](Permazen::upgrade_all): in batches, beside other programs, and
     /// again after an interruption.
     pub fn build_indexes(&self) -> UpgradeAll<'_> {
-        UpgradeAll::new(self, Wanted::Indexes)
+        UpgradeAll::new(self, ToUpgrade::Indexes)
     }
 }
 
@@ -113,13 +113,13 @@ pub struct UpgradeAll<'a> {
 /// Which objects are moved to the schema of the models.
 struct ModelMoves<'a> {
     db: &'a Permazen,
-    wanted: Wanted,
+    wanted: ToUpgrade,
     only: Vec<fn(&Tx) -> Result<StorageId>>,
 }
 
 /// Which objects a run moves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Wanted {
+enum ToUpgrade {
     /// All.
     All,
     /// Those that lack entries in an index of the models.
@@ -163,7 +163,7 @@ impl fmt::Debug for UpgradeAll<'_> {
 }
 
 impl<'a> UpgradeAll<'a> {
-    fn new(db: &'a Permazen, wanted: Wanted) -> Self {
+    fn new(db: &'a Permazen, wanted: ToUpgrade) -> Self {
         let moves = ModelMoves { db, wanted, only: Vec::new() };
         UpgradeAll { moves, options: RunOptions::default() }
     }
@@ -285,8 +285,8 @@ impl ModelMoves<'_> {
             let wanted = (only.is_empty() || only.contains(&id))
                 && schema.type_by_storage_id(id).is_some()
                 && match self.wanted {
-                    Wanted::All => true,
-                    Wanted::Indexes => lacks_entries(tx, binding, schema.index)?,
+                    ToUpgrade::All => true,
+                    ToUpgrade::Indexes => lacks_entries(tx, binding, schema.index)?,
                 };
             if wanted {
                 types.push(id);

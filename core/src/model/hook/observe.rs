@@ -375,14 +375,14 @@ impl Tx {
 /// The observers of a database.
 #[derive(Default)]
 pub(crate) struct Observers {
-    state: Mutex<State>,
+    state: Mutex<ObserversState>,
     /// Whether there are any. Most programs have none, and then threads do not wait for each other
     /// here.
     any: AtomicBool,
 }
 
 #[derive(Default)]
-struct State {
+struct ObserversState {
     observers: Vec<(ObserverId, Box<Register>)>,
     committed: Vec<(ObserverId, CommittedObserver)>,
     /// The hooks of the models and the observers, as far as they were asked for.
@@ -412,7 +412,7 @@ impl Observers {
         Ok(self.add_to(&mut self.state(), register))
     }
 
-    fn add_to(&self, state: &mut State, register: Box<Register>) -> ObserverId {
+    fn add_to(&self, state: &mut ObserversState, register: Box<Register>) -> ObserverId {
         let id = next_id();
         state.observers.push((id, register));
         state.together = None;
@@ -463,7 +463,7 @@ impl Observers {
         Ok(())
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, ObserversState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -492,7 +492,7 @@ fn types_of<M: Subject>(models: &Models) -> Result<Vec<StorageId>> {
     Ok(places.into_iter().map(|(binding, _)| binding.storage_id()).collect())
 }
 
-impl State {
+impl ObserversState {
     /// The hooks of the models, and the observers after them.
     fn together(&mut self, bindings: &Arc<Bindings>) -> Result<Together> {
         if self.observers.is_empty() {

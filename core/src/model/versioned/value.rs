@@ -242,7 +242,7 @@ impl<M: Model> Versioned<M> {
         }
         let is_written = !changed.is_empty() || !counters.is_empty();
         // Hooks and observers may have written to the object too, or have deleted it.
-        if is_written && !handle.tx.core.tells_nobody() && handle.tx.core.exists(handle.id)? {
+        if is_written && !handle.tx.core.has_no_listeners() && handle.tx.core.exists(handle.id)? {
             return self.as_it_is(handle, &after).map(Some);
         }
         Ok(Some(stored))

@@ -27,27 +27,27 @@ const CHUNK: usize = 1 << 18;
 struct Chunk {
     /// Each key with its value after it.
     bytes: Vec<u8>,
-    pairs: Vec<PairAt>,
+    pairs: Vec<PairLen>,
 }
 
 /// The lengths of a pair. There are as many of them as pairs, which are often short.
-struct PairAt {
+struct PairLen {
     key: u32,
     /// Twice the length, and one more for a counter.
     value: u32,
 }
 
-impl PairAt {
+impl PairLen {
     /// `None` for a pair that no store can have.
     fn new(key: usize, value: usize, is_counter: bool) -> Option<Self> {
         let value = value.checked_mul(2)? + usize::from(is_counter);
-        Some(PairAt { key: u32::try_from(key).ok()?, value: u32::try_from(value).ok()? })
+        Some(PairLen { key: u32::try_from(key).ok()?, value: u32::try_from(value).ok()? })
     }
 }
 
 impl Chunk {
     fn add(&mut self, start: &[u8], end: &[u8], value: &[u8], is_counter: bool) -> Option<()> {
-        self.pairs.push(PairAt::new(start.len() + end.len(), value.len(), is_counter)?);
+        self.pairs.push(PairLen::new(start.len() + end.len(), value.len(), is_counter)?);
         self.bytes.extend_from_slice(start);
         self.bytes.extend_from_slice(end);
         self.bytes.extend_from_slice(value);
@@ -56,7 +56,7 @@ impl Chunk {
 
     fn put(&self, tx: &mut dyn KvTransaction) -> permazen_kv::Result<()> {
         let mut rest = &*self.bytes;
-        for PairAt { key, value } in &self.pairs {
+        for PairLen { key, value } in &self.pairs {
             let (key, after) = rest.split_at_checked(*key as usize).unwrap_or_default();
             let is_counter = value % 2 == 1;
             let (value, after) = after.split_at_checked(*value as usize / 2).unwrap_or_default();

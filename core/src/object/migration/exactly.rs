@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::field_conversion::{
-    FieldConversion, Lost, Narrows, NewContent, Rule, stored_text, value_text,
+    FieldConversion, LossPolicy, Lost, Narrows, NewContent, stored_text, value_text,
 };
 use super::would_lose::{LostValue, WouldLose};
 use crate::id::ObjId;
@@ -165,17 +165,17 @@ fn content(
             losses.extend(lost);
         }
         let Some(from) = old_type.field(&field.name) else { continue };
-        let conversion = |rule| {
-            FieldConversion { renamed: [&[], &[]], rule, old, from, to: field, tx }.content()
+        let conversion = |policy| {
+            FieldConversion { renamed: [&[], &[]], policy, old, from, to: field, tx }.content()
         };
-        let mut converted = conversion(Rule::Exact);
+        let mut converted = conversion(LossPolicy::Exact);
         if let Err(lost) = &converted {
             // Of a reference that is not allowed, this was said.
             if losses.last().is_none_or(|last: &LostValue| !last.is_of(&from.name)) {
                 losses.push(loss(&from.name, lost.clone()));
             }
             if !is_refused {
-                converted = conversion(Rule::Lossy);
+                converted = conversion(LossPolicy::Lossy);
             }
         }
         match converted {

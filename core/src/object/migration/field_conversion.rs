@@ -36,7 +36,7 @@ pub(crate) type Lost = (String, String);
 
 /// What may become of values that have no exact counterpart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Rule {
+pub(crate) enum LossPolicy {
     /// They must not be lost.
     Exact,
     /// They are converted as well as possible, or left out.
@@ -52,7 +52,7 @@ pub(crate) type Renamed<'a> = &'a [(&'a str, &'a str)];
 pub(crate) struct FieldConversion<'a, 'd> {
     /// The renamed constants of the value or of the elements or keys, and of the values of a map.
     pub(crate) renamed: [Renamed<'a>; 2],
-    pub(crate) rule: Rule,
+    pub(crate) policy: LossPolicy,
     pub(crate) old: &'d ObjectData,
     pub(crate) from: &'a ResolvedField,
     pub(crate) to: &'a ResolvedField,
@@ -63,7 +63,7 @@ impl<'d> FieldConversion<'_, 'd> {
     /// The content that the field gets.
     pub(crate) fn content(&self) -> std::result::Result<NewContent<'d>, Lost> {
         use ResolvedKind::{Counter, List, Map, Set, Simple};
-        if self.rule == Rule::Reset {
+        if self.policy == LossPolicy::Reset {
             return Ok(NewContent::Default);
         }
         let [value, second] = self.renamed;
@@ -104,7 +104,7 @@ impl<'d> FieldConversion<'_, 'd> {
             }
             // Nothing is lost where nothing was.
             _ if stored_text(old, self.from).is_none() => Ok(NewContent::Default),
-            _ if self.rule == Rule::Lossy => Ok(NewContent::Default),
+            _ if self.policy == LossPolicy::Lossy => Ok(NewContent::Default),
             _ => {
                 let text = stored_text(old, self.from).unwrap_or_default();
                 Err((
@@ -124,7 +124,7 @@ impl<'d> FieldConversion<'_, 'd> {
     ) -> std::result::Result<NewContent<'d>, Lost> {
         match value().and_then(convert) {
             Ok(bytes) => Ok(NewContent::Pairs(vec![(Cow::Borrowed(&[]), Cow::Owned(bytes))])),
-            Err(_) if self.rule == Rule::Lossy => Ok(NewContent::Default),
+            Err(_) if self.policy == LossPolicy::Lossy => Ok(NewContent::Default),
             Err(lost) => Err(lost),
         }
     }
@@ -147,7 +147,7 @@ impl<'d> FieldConversion<'_, 'd> {
                     // In a set, elements are in order and differ. A list may have another order,
                     // which would be lost.
                     let out_of_order = converted.last().is_some_and(|last| *last >= bytes);
-                    if into_set && from_list && out_of_order && self.rule != Rule::Lossy {
+                    if into_set && from_list && out_of_order && self.policy != LossPolicy::Lossy {
                         let text = value_text(from.simple(), &element);
                         let reason = "a set would lose the order or the number of its elements";
                         return Err((text, reason.to_owned()));
@@ -155,7 +155,7 @@ impl<'d> FieldConversion<'_, 'd> {
                     converted.push(bytes);
                 }
                 // An element that cannot be converted is left out.
-                Err(_) if self.rule == Rule::Lossy => {}
+                Err(_) if self.policy == LossPolicy::Lossy => {}
                 Err(lost) => return Err(lost),
             }
         }
@@ -181,7 +181,7 @@ impl<'d> FieldConversion<'_, 'd> {
         self.check_positions()?;
         let elements: Vec<&[u8]> = self.old.values_of(self.from, from).collect();
         let null = || self.to.simple().filter(|to| to.encoding.supports_null());
-        let lossy = self.rule == Rule::Lossy;
+        let lossy = self.policy == LossPolicy::Lossy;
         match elements[..] {
             [] => match null() {
                 Some(to) => self.pair(|| Ok(()), |()| Ok(null_of(to))),
@@ -220,7 +220,7 @@ impl<'d> FieldConversion<'_, 'd> {
                 .and_then(|key| Ok((key, self.part(Some(values.0), values.1, values.2, value)?)));
             match entry {
                 Ok((key, value)) => converted.push((Cow::Owned(key), Cow::Owned(value))),
-                Err(_) if self.rule == Rule::Lossy => {}
+                Err(_) if self.policy == LossPolicy::Lossy => {}
                 Err(lost) => return Err(lost),
             }
         }
@@ -260,7 +260,7 @@ impl<'d> FieldConversion<'_, 'd> {
         let conversion = conversion.renaming(renamed);
         match conversion.exact(bytes) {
             Ok(converted) => Ok(converted),
-            Err(_) if self.rule == Rule::Lossy => {
+            Err(_) if self.policy == LossPolicy::Lossy => {
                 conversion.lossy(bytes).map_err(|error| lost(error.to_string()))
             }
             Err(inexact) => Err(lost(inexact.to_string())),
@@ -305,7 +305,7 @@ impl<'d> FieldConversion<'_, 'd> {
                 .decode_all(&counted)
                 .ok()
                 .and_then(|value| value.to_counter()),
-            Err(_) if self.rule == Rule::Lossy => {
+            Err(_) if self.policy == LossPolicy::Lossy => {
                 from.encoding.decode_all(bytes).ok().and_then(|value| value.to_counter())
             }
             Err(inexact) => return Err(lost(inexact.to_string())),

@@ -13,7 +13,7 @@ mod would_lose;
 pub(crate) use batches::{Batch, Batches, Done, ObjectToMove, RunOptions, Visitor, in_batches};
 pub use batches::{MigrationEnd, NotMoved, Progress};
 pub(crate) use field_conversion::{
-    FieldConversion, Narrows, NewContent, Renamed, Rule, kind, stored_text, value_text,
+    FieldConversion, LossPolicy, Narrows, NewContent, Renamed, kind, stored_text, value_text,
 };
 pub use run::{MigrateObjects, MigrationReport};
 pub use would_lose::{LostValue, WouldLose};

@@ -4,7 +4,6 @@ use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::fmt;
 use std::ops::{Bound, ControlFlow};
-use std::time::Duration;
 
 use permazen_kv::{Retry, TxOptions};
 
@@ -58,7 +57,7 @@ impl Database {
         let moves = ObjectMoves {
             db: self,
             to,
-            wanted: Wanted::All,
+            wanted: ToMove::All,
             options: TxOptions::default(),
             retry: Retry::default(),
             accepts_losses: false,
@@ -99,7 +98,7 @@ pub struct MigrateObjects<'a> {
 struct ObjectMoves<'a> {
     db: &'a Database,
     to: SchemaId,
-    wanted: Wanted,
+    wanted: ToMove,
     options: TxOptions,
     retry: Retry,
     accepts_losses: bool,
@@ -128,7 +127,7 @@ impl Lost {
 
 /// Which objects a run moves.
 #[derive(Debug)]
-enum Wanted {
+enum ToMove {
     /// Those of all types that the schema has.
     All,
     /// Those of these types.
@@ -178,7 +177,7 @@ impl fmt::Debug for MigrateObjects<'_> {
 impl<'a> MigrateObjects<'a> {
     /// Moves only objects of these types.
     pub fn only_types(mut self, types: impl IntoIterator<Item = StorageId>) -> Self {
-        self.moves.wanted = Wanted::Types(types.into_iter().collect());
+        self.moves.wanted = ToMove::Types(types.into_iter().collect());
         self
     }
 
@@ -187,27 +186,14 @@ impl<'a> MigrateObjects<'a> {
         let mut ids: Vec<ObjId> = ids.into_iter().collect();
         ids.sort_unstable();
         ids.dedup();
-        self.moves.wanted = Wanted::Objects(ids);
+        self.moves.wanted = ToMove::Objects(ids);
         self
     }
 
-    /// Sets how many objects a batch has at most, 1,000 by default.
+    /// Sets how many objects a batch has at most, 1,000 by default. It ends earlier after 4 MiB of
+    /// content.
     pub fn batch(mut self, objects: usize) -> Self {
         self.options.objects = objects.max(1);
-        self
-    }
-
-    /// Sets after how many bytes of content a batch ends, 4 MiB by default. A batch has at least
-    /// one object.
-    pub fn batch_bytes(mut self, bytes: usize) -> Self {
-        self.options.bytes = bytes;
-        self
-    }
-
-    /// Sets how long to wait between two batches, so that others get more of the store's time. By
-    /// default there is no pause.
-    pub fn pause(mut self, pause: Duration) -> Self {
-        self.options.pause = pause;
         self
     }
 
@@ -352,16 +338,16 @@ impl Batches for ObjectMoves<'_> {
     type Error = Error;
 
     fn is_fixed(&self) -> bool {
-        matches!(self.wanted, Wanted::Objects(_))
+        matches!(self.wanted, ToMove::Objects(_))
     }
 
     fn look(&self, last: Option<ObjectToMove>, visitor: &mut dyn Visitor) -> Result<()> {
         self.retrying(true, |tx| {
             visitor.begin();
             match &self.wanted {
-                Wanted::All => self.each_of_types(&tx, None, last, visitor),
-                Wanted::Types(types) => self.each_of_types(&tx, Some(types), last, visitor),
-                Wanted::Objects(ids) => self.each_given(&tx, ids, last, visitor),
+                ToMove::All => self.each_of_types(&tx, None, last, visitor),
+                ToMove::Types(types) => self.each_of_types(&tx, Some(types), last, visitor),
+                ToMove::Objects(ids) => self.each_given(&tx, ids, last, visitor),
             }
         })
     }

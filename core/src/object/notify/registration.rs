@@ -117,7 +117,7 @@ impl Transaction {
     }
 
     /// Whether no listener and no hook is called for changes.
-    pub(crate) fn tells_nobody(&self) -> bool {
+    pub(crate) fn has_no_listeners(&self) -> bool {
         self.notifier.is_idle()
     }
 }

@@ -15,7 +15,7 @@ use crate::object::Result;
 use crate::schema::{ResolvedField, ResolvedKind, ResolvedType, SchemaBundle};
 
 /// The state of an object, by the value of its own pair.
-enum State {
+enum OwnPair {
     /// The object does not exist.
     Absent,
     /// One of this type.
@@ -24,13 +24,13 @@ enum State {
     Unknown,
 }
 
-impl State {
-    fn of(bundle: &SchemaBundle, id: ObjId, value: Option<&[u8]>) -> State {
-        let Some(value) = value else { return State::Absent };
+impl OwnPair {
+    fn of(bundle: &SchemaBundle, id: ObjId, value: Option<&[u8]>) -> OwnPair {
+        let Some(value) = value else { return OwnPair::Absent };
         let known = layout::parse_object_info(value)
             .ok()
             .and_then(|index| bundle.schema(index)?.type_by_storage_id(id.storage_id()));
-        known.map_or(State::Unknown, |known| State::Of(Arc::clone(known)))
+        known.map_or(OwnPair::Unknown, |known| OwnPair::Of(Arc::clone(known)))
     }
 }
 
@@ -44,12 +44,12 @@ pub(super) fn changes_of(of: &Both<'_>, id: ObjId) -> Result<VecDeque<NetChange>
         None => of.old_value(own)?,
     };
     let new = of.new_value(own, old.as_deref());
-    let before = State::of(of.former, id, old.as_deref());
-    let after = State::of(of.now, id, new.as_deref());
+    let before = OwnPair::of(of.former, id, old.as_deref());
+    let after = OwnPair::of(of.now, id, new.as_deref());
     let (before, after) = match (before, after) {
-        (State::Of(before), State::Of(after)) => (Some(before), Some(after)),
-        (State::Of(before), State::Absent) => (Some(before), None),
-        (State::Absent, State::Of(after)) => (None, Some(after)),
+        (OwnPair::Of(before), OwnPair::Of(after)) => (Some(before), Some(after)),
+        (OwnPair::Of(before), OwnPair::Absent) => (Some(before), None),
+        (OwnPair::Absent, OwnPair::Of(after)) => (None, Some(after)),
         // Without a type, it is not known what the pairs mean.
         _ => {
             let pairs = touched

@@ -20,7 +20,7 @@ impl Transaction {
     /// Whether referrers can be read when they are deleted, and not before: until then, nothing can
     /// change what they refer to.
     pub(super) fn deletes_referrers_later(&self) -> bool {
-        self.store.reads_on_freely() && self.tells_nobody()
+        self.store.reads_on_freely() && self.has_no_listeners()
     }
 
     /// Deletes those of `holders` that refer to `target` through a field, and calls no listener.

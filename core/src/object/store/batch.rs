@@ -41,28 +41,28 @@ pub(crate) struct Pairs {
 
 /// The offsets of the key and value of a pair.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct PairAt {
+pub(crate) struct PairOffsets {
     start: usize,
     key_end: usize,
     end: usize,
 }
 
 impl Keep for Pairs {
-    type Kept = PairAt;
+    type Kept = PairOffsets;
 
     #[inline]
-    fn keep(&self, key: &[u8], value: &[u8], bytes: &mut Vec<u8>) -> Result<PairAt> {
+    fn keep(&self, key: &[u8], value: &[u8], bytes: &mut Vec<u8>) -> Result<PairOffsets> {
         let start = bytes.len();
         bytes.extend_from_slice(key);
         let key_end = bytes.len();
         if self.with_values {
             bytes.extend_from_slice(value);
         }
-        Ok(PairAt { start, key_end, end: bytes.len() })
+        Ok(PairOffsets { start, key_end, end: bytes.len() })
     }
 
     #[inline]
-    fn key<'b>(&self, kept: PairAt, bytes: &'b [u8]) -> Cow<'b, [u8]> {
+    fn key<'b>(&self, kept: PairOffsets, bytes: &'b [u8]) -> Cow<'b, [u8]> {
         Cow::Borrowed(bytes.get(kept.start..kept.key_end).unwrap_or_default())
     }
 }
@@ -152,7 +152,7 @@ impl<K: Keep> Batch<K> {
 impl Batch<Pairs> {
     #[inline]
     pub(in crate::object) fn pair(&self, at: usize) -> Option<(&[u8], &[u8])> {
-        let PairAt { start, key_end, end } = self.kept(at)?;
+        let PairOffsets { start, key_end, end } = self.kept(at)?;
         Some((self.bytes.get(start..key_end)?, self.bytes.get(key_end..end)?))
     }
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::data::{FieldValue, ObjectData, PairAt};
+use super::data::{FieldPairAt, FieldValue, ObjectData};
 use crate::encoding::{EncodingError, Value, uint};
 use crate::id::StorageId;
 use crate::object::describe::unknown_field;
@@ -238,7 +238,7 @@ impl ObjectBuilder {
     }
 
     fn push(&mut self, field: StorageId, start: usize, value: usize) {
-        let pair = PairAt { field, start, value, end: self.data.bytes.len() };
+        let pair = FieldPairAt { field, start, value, end: self.data.bytes.len() };
         self.in_order &= match self.data.pairs.last() {
             None => true,
             Some(last) if last.field != field => last.field < field,
@@ -270,7 +270,7 @@ impl ObjectBuilder {
         }
         let ObjectData { id, object_type, bytes, mut pairs } = self.data;
         if !self.in_order {
-            let key = |pair: &PairAt| bytes.get(pair.start..pair.value);
+            let key = |pair: &FieldPairAt| bytes.get(pair.start..pair.value);
             // If several pairs have the same key, the last one given now comes first, and is kept.
             pairs.reverse();
             pairs.sort_by(|a, b| a.field.cmp(&b.field).then_with(|| key(a).cmp(&key(b))));
@@ -303,7 +303,8 @@ impl ObjectData {
             let len = left.iter().take_while(|pair| pair.field == field.storage_id).count();
             let (pairs, rest) = left.split_at_checked(len)?;
             left = rest;
-            let value = |pair: &PairAt| self.bytes.get(pair.value..pair.end).unwrap_or_default();
+            let value =
+                |pair: &FieldPairAt| self.bytes.get(pair.value..pair.end).unwrap_or_default();
             let is_kept = match &field.kind {
                 ResolvedKind::Simple(simple) => {
                     simple.reference.is_none()

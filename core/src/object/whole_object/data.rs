@@ -22,12 +22,12 @@ pub struct ObjectData {
     pub(in crate::object) id: Option<ObjId>,
     pub(in crate::object) object_type: Arc<ResolvedType>,
     pub(in crate::object) bytes: Vec<u8>,
-    pub(in crate::object) pairs: Vec<PairAt>,
+    pub(in crate::object) pairs: Vec<FieldPairAt>,
 }
 
 /// One stored pair: the field, the rest of the key after the field, and the value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::object) struct PairAt {
+pub(in crate::object) struct FieldPairAt {
     pub(in crate::object) field: StorageId,
     pub(in crate::object) start: usize,
     pub(in crate::object) value: usize,
@@ -86,7 +86,7 @@ impl ObjectData {
             data.bytes.extend_from_slice(rest);
             let at = data.bytes.len();
             data.bytes.extend_from_slice(value);
-            data.pairs.push(PairAt { field, start, value: at, end: data.bytes.len() });
+            data.pairs.push(FieldPairAt { field, start, value: at, end: data.bytes.len() });
         }
         data
     }
@@ -128,18 +128,18 @@ impl ObjectData {
         self.object_type.field(name).ok_or_else(|| unknown_field(&self.object_type, name))
     }
 
-    fn of(&self, field: StorageId) -> &[PairAt] {
+    fn of(&self, field: StorageId) -> &[FieldPairAt] {
         let start = self.pairs.partition_point(|pair| pair.field < field);
         let rest = self.pairs.get(start..).unwrap_or_default();
         let len = rest.partition_point(|pair| pair.field == field);
         rest.get(..len).unwrap_or_default()
     }
 
-    pub(in crate::object) fn key(&self, pair: &PairAt) -> &[u8] {
+    pub(in crate::object) fn key(&self, pair: &FieldPairAt) -> &[u8] {
         self.bytes.get(pair.start..pair.value).unwrap_or_default()
     }
 
-    fn value(&self, pair: &PairAt) -> &[u8] {
+    fn value(&self, pair: &FieldPairAt) -> &[u8] {
         self.bytes.get(pair.value..pair.end).unwrap_or_default()
     }
 
@@ -398,7 +398,7 @@ impl ObjectData {
         self.bytes.extend_from_slice(key);
         let at = self.bytes.len();
         self.bytes.extend_from_slice(value);
-        self.pairs.push(PairAt { field, start, value: at, end: self.bytes.len() });
+        self.pairs.push(FieldPairAt { field, start, value: at, end: self.bytes.len() });
     }
 
     /// Whether both have the same type, of the same schema, and the same stored pairs.

@@ -96,7 +96,7 @@ fn replace(name: &str, directory: &Path, watch: &mut Watch<'_>) -> Result<Compac
     }
     // Damage must not be copied, and could end the process.
     sound(directory, file::verify(directory, name)?)?;
-    let part = Part::create(directory, &found)?;
+    let part = CopyInProgress::create(directory, &found)?;
     copy(directory, name, &part, watch)?;
     part.give_owner_and_mode(directory, &found)?;
     part.file.sync_all().map_err(|error| cannot(directory, "cannot sync the copy", &error))?;
@@ -123,7 +123,7 @@ fn sound(directory: &Path, problems: Vec<String>) -> Result<()> {
 }
 
 /// Copies the file, packed. The size of the map, which is stored in it, stays the same.
-fn copy(directory: &Path, name: &str, part: &Part, watch: &mut Watch<'_>) -> Result<()> {
+fn copy(directory: &Path, name: &str, part: &CopyInProgress, watch: &mut Watch<'_>) -> Result<()> {
     let failed = |error| failed(directory, "cannot copy it", error);
     let mut options = EnvOpenOptions::new().read_txn_without_tls();
     options.max_dbs(1);
@@ -156,7 +156,7 @@ fn copy_pairs(
     env: &Env<WithoutTls>,
     directory: &Path,
     name: &str,
-    part: &Part,
+    part: &CopyInProgress,
     watch: &mut Watch<'_>,
 ) -> Result<bool> {
     let failed = |error| failed(directory, "cannot copy it", error);
@@ -179,13 +179,13 @@ fn copy_pairs(
 }
 
 /// The copy that is being made. Dropping this removes it.
-struct Part {
+struct CopyInProgress {
     path: PathBuf,
     file: File,
 }
 
-impl Part {
-    fn create(directory: &Path, original: &fs::Metadata) -> Result<Part> {
+impl CopyInProgress {
+    fn create(directory: &Path, original: &fs::Metadata) -> Result<CopyInProgress> {
         let failed = |error| cannot(directory, &format!("cannot create {PART}"), &error);
         let path = directory.join(PART);
         match fs::remove_file(&path) {
@@ -197,7 +197,7 @@ impl Part {
         let mut options = OpenOptions::new();
         options.read(true).write(true).create_new(true).mode(mode | 0o600);
         let file = options.open(&path).map_err(failed)?;
-        Ok(Part { path, file })
+        Ok(CopyInProgress { path, file })
     }
 
     fn give_owner_and_mode(&self, directory: &Path, original: &fs::Metadata) -> Result<()> {
@@ -212,7 +212,7 @@ impl Part {
     }
 }
 
-impl Drop for Part {
+impl Drop for CopyInProgress {
     fn drop(&mut self) {
         // If it was renamed, there is nothing to remove.
         let _ = fs::remove_file(&self.path);

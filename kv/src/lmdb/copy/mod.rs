@@ -19,7 +19,7 @@ use super::directory::make_directory;
 use super::env::SharedEnv;
 use super::error::failed;
 use super::key::StoredKey;
-use super::read::View;
+use super::read::LmdbView;
 use super::reserve::MOST;
 use crate::contract::DEFAULT_WAIT;
 use crate::copy::{Copied, Readers, Watch, each_pair};
@@ -63,7 +63,7 @@ pub(super) fn copy_env(
     shared.check_commit_numbers(DEFAULT_WAIT)?;
     create(target, Readers::of(shared.path()), |file| {
         let _using = shared.env.using_map()?;
-        let view = View::open(shared, checks)?;
+        let view = LmdbView::open(shared, checks)?;
         let (pairs, pages, page_size) = view.sizes()?;
         // The first two pages are the meta pages.
         watch.begin(Some((pages + 2) * page_size))?;

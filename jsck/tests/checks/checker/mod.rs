@@ -1,0 +1,11 @@
+//! What a check finds and what a repair makes of it, called as a library.
+
+mod catalogue;
+mod completeness;
+mod damage;
+mod intents;
+mod mutations;
+mod naive;
+mod online;
+mod temporary_files;
+mod threads;
