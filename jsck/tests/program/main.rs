@@ -15,5 +15,6 @@ mod options;
 mod order;
 mod output;
 mod overrides;
+mod servers;
 mod terminal;
 mod undo;
