@@ -170,6 +170,7 @@ fn way(pool: &Pool, read: &RangeRead) -> Way {
 }
 
 fn number(limit: usize) -> Parameter<'static> {
+    // No table has so many rows that a clamped limit leaves one out.
     Parameter::Number(i64::try_from(limit).unwrap_or(i64::MAX))
 }
 

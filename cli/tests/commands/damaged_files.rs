@@ -4,6 +4,8 @@
 use std::process::Output;
 
 use crate::fixture::{Fixture, data, pairs, run, text};
+use heed::types::Bytes;
+use heed::{CommitOrAbort, DatabaseFlags, EnvOpenOptions};
 use permazen::kv::xml;
 
 const PAGE: usize = 4096;
@@ -185,5 +187,70 @@ fn a_damaged_branch_page_of_what_a_copy_replaces_is_refused() {
         let error = db.run(&["copy", &target, "--force"]).error(2);
         assert!(error.contains("store is damaged") && error.contains("another path"), "{error}");
         assert!(std::fs::read(dir.join("data.mdb")).expect("read") == damaged, "{error}");
+    }
+}
+
+/// Makes an LMDB environment whose pairs have another order than ours, as other programs do.
+fn foreign(directory: &std::path::Path, name: Option<&str>, flags: DatabaseFlags) {
+    std::fs::create_dir(directory).expect("a directory");
+    let mut options = EnvOpenOptions::new();
+    options.map_size(1 << 24).max_dbs(2);
+    #[allow(unsafe_code)]
+    // SAFETY: No other code knows the directory.
+    let env = unsafe { options.open(directory) }.expect("open");
+    env.create_databases_and_commit(env.write_txn().expect("begin"), |open, tx| {
+        let mut options = open.database_options().types::<Bytes, Bytes>();
+        options.flags(flags);
+        if let Some(name) = name {
+            options.name(name);
+        }
+        let database = options.create(tx)?;
+        for number in 0..100u64 {
+            database.put(tx, &(number / 3).to_ne_bytes(), &number.to_ne_bytes())?;
+        }
+        Ok::<_, heed::Error>(CommitOrAbort::<_, ()>::Commit(()))
+    })
+    .expect("create");
+    env.prepare_for_closing().wait();
+}
+
+/// It is whole, and not ours: no command says that it is damaged, or changes it.
+#[test]
+#[allow(deprecated, reason = "other programs use these flags")]
+fn an_environment_of_another_program_is_not_called_damaged() {
+    let flags = [DatabaseFlags::DUP_SORT, DatabaseFlags::INTEGER_KEY, DatabaseFlags::REVERSE_KEY];
+    let kinds = [Some("permazen"), None].map(|name| flags.map(|flags| (name, flags)));
+    let place = tempfile::tempdir().expect("a directory");
+    let (ours, target) = (Fixture::reference(), text(&place.path().join("target")));
+    let environments: Vec<_> = kinds
+        .as_flattened()
+        .iter()
+        .enumerate()
+        .map(|(number, (name, flags))| {
+            let path = place.path().join(number.to_string());
+            foreign(&path, *name, *flags);
+            let content = std::fs::read(path.join("data.mdb")).expect("read");
+            (path, content)
+        })
+        .collect();
+    // Each kind with a check, and each command with one of the kinds.
+    let checks = [&["check"][..]; 6];
+    let commands = checks.iter().chain(READING).chain(WRITING);
+    for (command, (path, content)) in commands.zip(environments.iter().cycle()) {
+        let is_target = command.iter().any(|word| word.contains("DAMAGED"));
+        let opened = if is_target { ours.db.clone() } else { text(path) };
+        let command: Vec<String> = command
+            .iter()
+            .map(|word| word.replace("TARGET", &target).replace("DAMAGED", &text(path)))
+            .collect();
+        let words = [vec![opened], command].concat();
+        let args: Vec<&str> = words.iter().map(|word| &**word).collect();
+        let said = run(&args, "").error(2);
+        assert!(said.contains("another program has made it"), "{args:?}: {said}");
+        let calls_damaged =
+            ["damage", "from a backup", "restore"].iter().any(|it| said.contains(it));
+        assert!(!calls_damaged, "{args:?}: {said}");
+        let left = std::fs::read(path.join("data.mdb")).expect("read");
+        assert!(left == *content, "{args:?}");
     }
 }

@@ -2,7 +2,8 @@
 
 use permazen::ObjId;
 use permazen::kv::lmdb::LmdbStore;
-use permazen::object::{Database, TransactionConfig};
+use permazen::object::{Database, Migrate, TransactionConfig};
+use permazen_query::text::raw;
 
 use crate::fixture::Fixture;
 
@@ -65,4 +66,82 @@ fn what_export_prints_is_loaded_as_the_same_pairs() {
     let file = db.file("all.json", &exported);
     other.out(&["--write", "load", &file]);
     assert!(objects(&other) == objects(&db), "other pairs");
+}
+
+/// The rows of comma separated values. A cell without anything, also without quotes, is `None`.
+fn rows(text: &str) -> Vec<Vec<Option<String>>> {
+    let (mut rows, mut row) = (Vec::new(), Vec::new());
+    let mut rest = text;
+    while !rest.is_empty() {
+        let cell = match rest.strip_prefix('"') {
+            Some(quoted) => {
+                let (mut cell, mut left) = (String::new(), quoted);
+                loop {
+                    let (part, after) = left.split_once('"').expect("the end of a cell");
+                    cell.push_str(part);
+                    match after.strip_prefix('"') {
+                        Some(after) => {
+                            cell.push('"');
+                            left = after;
+                        }
+                        None => break rest = after,
+                    }
+                }
+                Some(cell)
+            }
+            None => {
+                let end = rest.find([',', '\n']).expect("the end of a cell");
+                let cell = &rest[..end];
+                rest = &rest[end..];
+                (!cell.is_empty()).then(|| cell.to_owned())
+            }
+        };
+        row.push(cell);
+        match rest.strip_prefix(',') {
+            Some(after) => rest = after,
+            None => {
+                rest = rest.strip_prefix('\n').expect("the end of a row");
+                rows.push(std::mem::take(&mut row));
+            }
+        }
+    }
+    rows
+}
+
+/// Each cell is the text that stands for the value, from which it can be read again (that is tested
+/// beside the texts).
+#[test]
+fn what_csv_prints_stands_for_each_value() {
+    let (db, _) = all(true);
+    let encodings = extremes::built_in();
+    let encodings: Vec<_> = encodings.iter().filter(|(_, values)| !values.is_empty()).collect();
+    let finds: Vec<String> = encodings
+        .iter()
+        .map(|(encoding, _)| {
+            format!("find T{} columns id, `value`", encoding.name().replace("[]", "Array"))
+        })
+        .collect();
+    let printed = db.out(&["--format", "csv", "-c", &finds.join("; ")]);
+    let rows = rows(&printed);
+    let header = [Some("id".to_owned()), Some("value".to_owned())];
+    let mut tables = rows.split(|row| *row == header).skip(1);
+    let store = LmdbStore::open(&db.db).expect("open");
+    let database = Database::new(std::sync::Arc::new(store));
+    let tx = database.begin(&TransactionConfig::without_schema()).expect("begin");
+    for (encoding, values) in &encodings {
+        let mut seen = std::collections::BTreeSet::new();
+        for row in tables.next().expect("a table") {
+            let [Some(id), cell] = &row[..] else { panic!("{row:?}") };
+            let id: ObjId = id.parse().expect("an ID");
+            let value = tx.get(id, "value", Migrate::No).expect("the value");
+            let text = (!value.is_null()).then(|| raw(&value, &**encoding));
+            assert_eq!(*cell, text, "{} {value:?}", encoding.name());
+            seen.insert(encoding.encode_all(&value).expect("a value"));
+        }
+        for value in values {
+            let bytes = encoding.encode_all(value).expect("a value");
+            assert!(seen.contains(&bytes), "{} {value:?}", encoding.name());
+        }
+    }
+    assert!(tables.next().is_none());
 }

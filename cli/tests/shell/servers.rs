@@ -467,6 +467,30 @@ fn a_password_is_neither_taken_nor_shown() {
     assert!(!Ran::of(&mut environment).done().contains("s3cret"));
 }
 
+#[test]
+fn settings_of_a_program_reach_the_server_and_those_of_the_url_come_first() {
+    let Some(server) = Postgres::shared().filter(|server| server.port() > 0) else { return };
+    let url = server.new_table();
+    let name = |part: &str| format!("{part} {}", std::process::id());
+    let called = |name: &str| {
+        let all =
+            format!("SELECT count(*) FROM pg_stat_activity WHERE application_name = '{name}'");
+        server.sql(&all)
+    };
+    let opening =
+        |part: &str| Opening::new().create(true).postgres_setting("application_name", name(part));
+    let _one = opening("one").open(&url).unwrap();
+    assert_eq!(called(&name("one")), "1");
+    // What the URL says comes first.
+    let of_url = name("url").replace(' ', "%20");
+    let _other = opening("other").open(format!("{url}&application_name={of_url}")).unwrap();
+    assert_eq!((called(&name("other")), called(&name("url"))), ("0".into(), "1".into()));
+    let unknown = Opening::new().postgres_setting("aplication_name", "x").open(&url).unwrap_err();
+    assert!(unknown.to_string().contains("aplication_name"), "{unknown}");
+    // Stores elsewhere do without.
+    opening("none").open("memory:").unwrap();
+}
+
 /// The program with an environment in which there is no password but this one.
 fn with_password(store: &str, arguments: &[&str], password: Option<(&str, &str)>) -> Ran {
     let mut command = program(Path::new(store), arguments);
@@ -504,6 +528,8 @@ fn advice_about_passwords_of_postgresql_names_what_the_shell_takes() {
     let url = server.new_table();
     let missing = "asks for a password: name it in PGPASSWORD or in ~/.pgpass";
     says_where_passwords_belong(&url, "PGPASSWORD", None, missing);
+    // An empty one is none, so it is asked for in the next place.
+    says_where_passwords_belong(&url, "PGPASSWORD", Some(""), missing);
     let wrong = "at the password in PGPASSWORD or in ~/.pgpass";
     says_where_passwords_belong(&url, "PGPASSWORD", Some("wrong"), wrong);
     // The variable that the message names is enough.
@@ -513,6 +539,15 @@ fn advice_about_passwords_of_postgresql_names_what_the_shell_takes() {
     let copied = with_password(db.path().to_str().unwrap(), &copy, right);
     assert_eq!(copied.code, 0, "{copied:?}");
     assert_eq!(with_password(&url, &["count Pet", "--raw"], right).out, "1\n");
+    // The file counts if the variable is empty, and only then.
+    let file = tempfile::NamedTempFile::new().unwrap();
+    std::fs::write(file.path(), "*:*:*:*:right\n").unwrap();
+    let count = |password: &str| {
+        let mut command = program(Path::new(&url), &["count Pet", "--raw"]);
+        Ran::of(command.env("PGPASSWORD", password).env("PGPASSFILE", file.path()))
+    };
+    assert_eq!(count("").out, "1\n");
+    assert!(count("wrong").failed(2).contains(wrong));
 }
 
 #[test]

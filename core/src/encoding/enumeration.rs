@@ -38,6 +38,7 @@ impl EnumEncoding {
             if !identifier::is_enum_identifier(identifier) {
                 return invalid(format!("invalid enum identifier {identifier:?} at index {index}"));
             }
+            // A clamped one is refused as well.
             let ordinal = uint::check(i64::try_from(index).unwrap_or(i64::MAX))?;
             if let Some(first) = ordinals.insert(identifier.clone(), ordinal) {
                 return invalid(format!(

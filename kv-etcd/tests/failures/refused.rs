@@ -1,5 +1,8 @@
 //! Users without a password, without a right, and with both.
 
+use std::io::Write;
+use std::process::{Command, Stdio};
+
 use permazen_kv::{KvDatabase, KvDatabaseExt, KvError, TxOptions};
 use permazen_kv_etcd::EtcdStore;
 use permazen_test_servers::Etcd;
@@ -70,4 +73,114 @@ fn rights_are_those_of_the_user() {
     assert_eq!(eve.read(|tx| Ok(tx.get(b"key")?.unwrap().into_owned())).unwrap(), b"4");
     let shown = format!("{early:?} {}", early.name());
     assert!(shown.contains("ann@") && !shown.contains("of ann"), "{shown}");
+}
+
+/// The commands that the guide shows below *Users*.
+fn recipe() -> Vec<String> {
+    let guide = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/src/outgrowing.md");
+    let guide = std::fs::read_to_string(guide).unwrap();
+    let (_, users) = guide.split_once("**Users.**").unwrap();
+    let (commands, _) = users.split_once("```text\n").unwrap().1.split_once("```").unwrap();
+    commands.lines().map(str::to_owned).collect()
+}
+
+/// Does what a command of `etcdctl` does. Returns the answer, or why it is refused.
+fn by_http(port: u16, command: &str) -> Result<(), String> {
+    let words: Vec<&str> = command.split(' ').collect();
+    let name = |name: &str| format!(r#"{{"name":"{name}"}}"#);
+    let (path, body) = match words[..] {
+        ["etcdctl", "role", "add", role] => ("auth/role/add", name(role)),
+        ["etcdctl", "role", "grant-permission", role, rights, "--prefix=true", prefix] => {
+            let mut end = prefix.as_bytes().to_vec();
+            *end.last_mut().unwrap() += 1;
+            let range = (base64(prefix), base64(std::str::from_utf8(&end).unwrap()));
+            let rights = rights.to_uppercase();
+            let body = format!(
+                r#"{{"name":"{role}","perm":{{"permType":"{rights}","key":"{}","range_end":"{}"}}}}"#,
+                range.0, range.1
+            );
+            ("auth/role/grant", body)
+        }
+        ["etcdctl", "user", "add", user] => {
+            ("auth/user/add", format!(r#"{{"name":"{user}","password":"of {user}"}}"#))
+        }
+        ["etcdctl", "user", "grant-role", user, role] => {
+            ("auth/user/grant", format!(r#"{{"user":"{user}","role":"{role}"}}"#))
+        }
+        ["etcdctl", "auth", "enable"] => ("auth/enable", "{}".to_owned()),
+        _ => panic!("the guide has a command that this test does not know: {command}"),
+    };
+    let answer = crate::support::post(port, path, "", &body);
+    if answer.contains("200 OK") { Ok(()) } else { Err(answer) }
+}
+
+/// Runs the command itself, which asks for a password where it adds a user.
+fn by_etcdctl(port: u16, command: &str) -> Result<(), String> {
+    let mut words = command.split(' ');
+    let mut run = Command::new(words.next().unwrap());
+    run.arg(format!("--endpoints=http://127.0.0.1:{port}")).args(words);
+    if let Some((_, user)) = command.split_once("user add ") {
+        run.args(["--interactive=false"]);
+        run.stdin(Stdio::piped());
+        let mut child = run.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+        writeln!(child.stdin.take().unwrap(), "of {user}").unwrap();
+        let output = child.wait_with_output().unwrap();
+        let errors = String::from_utf8_lossy(&output.stderr).into_owned();
+        return if output.status.success() { Ok(()) } else { Err(errors) };
+    }
+    let output = run.stdin(Stdio::null()).output().unwrap();
+    let errors = String::from_utf8_lossy(&output.stderr).into_owned();
+    if output.status.success() { Ok(()) } else { Err(errors) }
+}
+
+/// The same for a user that only reads, as the guide says it.
+fn for_readers(command: &str) -> Option<String> {
+    let is_of_root = command.contains("root") || command.ends_with("auth enable");
+    let role = command.strip_suffix(" music").map(|start| format!("{start} readers"));
+    let command = role.unwrap_or_else(|| command.replace(" music ", " readers "));
+    (!is_of_root).then(|| command.replace("readwrite", "read").replace(" ann", " eve"))
+}
+
+#[test]
+fn the_users_of_the_guide_have_the_rights_that_it_says() {
+    type Run = fn(u16, &str) -> Result<(), String>;
+    let mut ways: Vec<(&str, Run)> = vec![("HTTP", by_http)];
+    match Command::new("etcdctl").arg("version").output() {
+        Ok(_) => ways.push(("etcdctl", by_etcdctl)),
+        Err(_) => println!("there is no etcdctl here: its commands are made as requests only"),
+    }
+    let commands = recipe();
+    assert_eq!(commands.last().map(String::as_str), Some("etcdctl auth enable"));
+    for (way, run) in ways {
+        let Some(cluster) = Etcd::start(1, &[]) else { return };
+        let port = cluster.endpoints()[0];
+        for command in &commands {
+            // It would shut out everybody, so etcd refuses it until there is who may all.
+            if command != "etcdctl auth enable" {
+                let early = run(port, "etcdctl auth enable");
+                assert!(early.as_ref().is_err_and(|text| text.contains("root")), "{early:?}");
+            }
+            for command in for_readers(command).iter().chain([command]) {
+                run(port, command).unwrap_or_else(|error| panic!("{way}, {command}: {error}"));
+            }
+        }
+        // From now on nobody may do anything without a name.
+        run(port, "etcdctl user add eva").unwrap_err();
+        let url = |login: &str, prefix: &str| format!("etcd://{login}127.0.0.1:{port}/{prefix}");
+        let ann = EtcdStore::open(&url("ann:of%20ann@", "music")).unwrap();
+        ann.write(|tx| tx.put(b"key", b"value")).unwrap();
+        ann.sweep().unwrap();
+        // The colon belongs to the prefix.
+        for (login, prefix) in
+            [("ann:of%20ann@", "musicians"), ("ann:of%20ann@", "mus"), ("", "music")]
+        {
+            let error = EtcdStore::open(&url(login, prefix)).unwrap_err();
+            assert!(matches!(error, KvError::Open { .. }), "{way}: {error}");
+        }
+        let eve = EtcdStore::open(&url("eve:of%20eve@", "music")).unwrap();
+        assert_eq!(eve.read(|tx| Ok(tx.get(b"key")?.unwrap().into_owned())).unwrap(), b"value");
+        assert!(eve.write(|tx| tx.put(b"key", b"2")).is_err());
+        let root = EtcdStore::open(&url("root:of%20root@", "musicians")).unwrap();
+        root.write(|tx| tx.put(b"key", b"value")).unwrap();
+    }
 }

@@ -16,3 +16,10 @@ fn programs_side_by_side_lose_nothing() {
     let url = cluster.new_prefix();
     objects::side_by_side(|| EtcdStore::open(&url).unwrap());
 }
+
+#[test]
+fn known_references_are_asked_for_together() {
+    let Some(cluster) = Etcd::shared() else { return };
+    let url = cluster.new_prefix();
+    objects::known_references_are_asked_for_together(|| EtcdStore::open(&url).unwrap());
+}

@@ -16,3 +16,10 @@ fn programs_side_by_side_lose_nothing() {
     let url = server.new_table();
     objects::side_by_side(|| PostgresStore::open(&url).unwrap());
 }
+
+#[test]
+fn known_references_are_asked_for_together() {
+    let Some(server) = Postgres::shared() else { return };
+    let url = server.new_table();
+    objects::known_references_are_asked_for_together(|| PostgresStore::open(&url).unwrap());
+}

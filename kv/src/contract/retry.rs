@@ -93,6 +93,7 @@ impl Retry {
                 return done;
             }
             let pause = self.pause(failed);
+            // It is only told.
             let pause_us = u64::try_from(pause.as_micros()).unwrap_or(u64::MAX);
             tracing::debug!(
                 target: target::RETRY,

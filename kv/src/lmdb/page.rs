@@ -79,6 +79,7 @@ fn unit_of_maps() -> usize {
         // SAFETY: it only asks for a number.
         #[allow(unsafe_code)]
         let unit = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
+        // A system that does not say it: no length of pages is readable then, and LMDB reads them.
         usize::try_from(unit).unwrap_or(0)
     }
     #[cfg(not(unix))]

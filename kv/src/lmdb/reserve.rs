@@ -66,7 +66,8 @@ pub(super) fn first_size(file: u64) -> usize {
 
 fn first_size_beside(reserved: usize, file: u64) -> usize {
     let share = rounded(BUDGET.saturating_sub(reserved) / SHARES).clamp(LEAST, MOST);
-    // There is room for later writes, so that the map need not grow at once.
+    // There is room for later writes, so that the map need not grow at once. A file that has more
+    // bytes than there are addresses gets the most there is, and is refused when it is mapped.
     let with_room = usize::try_from(file.saturating_mul(2)).unwrap_or(MOST);
     share.max(rounded(with_room.min(MOST)))
 }

@@ -41,6 +41,7 @@ struct Checked(Box<[AtomicU64]>);
 
 impl Checked {
     fn none_of(pages: u64) -> Self {
+        // Without words, no page is known to be checked, and each is checked whenever it is used.
         let words = usize::try_from(pages.div_ceil(64)).unwrap_or(0);
         Checked((0..words).map(|_| AtomicU64::new(0)).collect())
     }

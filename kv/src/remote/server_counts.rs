@@ -94,6 +94,7 @@ impl Request {
     fn tell(self, store: &dyn Display, host: &dyn Display, outcome: &'static str) {
         let Request { kind, sent } = self;
         let Some(sent) = sent else { return };
+        // It is only told.
         let elapsed_us = u64::try_from(sent.elapsed().as_micros()).unwrap_or(u64::MAX);
         tracing::trace!(
             target: target::REQUEST,

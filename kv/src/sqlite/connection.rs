@@ -125,6 +125,7 @@ impl<'c> Session<'c> {
         limit: usize,
     ) -> Result<Vec<Pair<'static>>> {
         let sql = self.statements.page(span, direction);
+        // No database has so many pairs that a clamped limit leaves one out.
         let limit = i64::try_from(limit).unwrap_or(i64::MAX);
         let read = |mut statement: CachedStatement<'_>| {
             let mut rows = match (span.min, span.max) {

@@ -41,9 +41,9 @@ impl Shape {
     }
 }
 
-/// Somewhat less than a hundred transactions; `PERMAZEN_CHANGES` says how many.
+/// A hundred transactions and a few; `PERMAZEN_CHANGES` says how many.
 pub fn one_change_a_transaction(fixture: &mut Fixture) {
-    let changes = std::env::var("PERMAZEN_CHANGES").map_or(98, |count| count.parse().unwrap());
+    let changes = std::env::var("PERMAZEN_CHANGES").map_or(100, |count| count.parse().unwrap());
     one_change_each(fixture.store(), changes, 1);
 }
 

@@ -41,5 +41,6 @@ pub(crate) fn has_come(time: u64, at_most: u64, now: u64) -> bool {
 /// last number as that number.
 pub(crate) fn millis(time: SystemTime) -> u64 {
     let since = time.duration_since(UNIX_EPOCH).unwrap_or(Duration::ZERO);
+    // As the format says it.
     u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
 }

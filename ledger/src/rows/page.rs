@@ -409,6 +409,7 @@ impl Rows {
         let Some(mut value) = self.get(tx, &key)? else { return Ok(false) };
         let (_, pieces) = self.parse_commit(id, &key, &value)?;
         if more > 0 {
+            // The number only estimates garbage once the commit is removed, so it may be capped.
             let pieces = pieces.saturating_add(u32::try_from(more).unwrap_or(u32::MAX));
             value.truncate(value.len() - 4);
             value.extend_from_slice(&pieces.to_be_bytes());

@@ -4,7 +4,8 @@
 use std::sync::Arc;
 
 use permazen::__internal::layout::TABLES_SPAN;
-use permazen::{Permazen, PermazenObject};
+use permazen::object::Error as ObjectError;
+use permazen::{ObjId, Permazen, PermazenObject, Ref};
 use permazen_kv::memory::MemoryStore;
 use permazen_kv::{Direction, KeySpan, KvDatabase, KvRead, TxOptions};
 use permazen_ledger::{
@@ -125,6 +126,85 @@ fn a_schema_that_one_side_has_alone_is_merged() {
     page.merge(MAIN, &page.head("phone").unwrap(), &mut merger()).unwrap();
     assert_clean(&page, 5);
     assert_eq!(both(&page, MAIN).read(|tx| tx.all::<Tag>()?.count()).unwrap(), 2);
+}
+
+#[derive(PermazenObject, Debug, Default)]
+struct File {
+    #[permazen(inverse_delete = "delete")]
+    within: Option<Ref<File>>,
+    /// Forbids that the other one goes, unless this one goes too.
+    about: Option<Ref<File>>,
+}
+
+/// What one side says of the files, and what forbids a deletion, which the other side says: the
+/// merged objects are judged together, whatever IDs they have.
+#[test]
+fn a_merged_page_judges_deletions_by_what_is_left() {
+    let files = |page: &Page, branch: &str| {
+        Permazen::builder(page.database(branch).unwrap()).model::<File>().build().unwrap()
+    };
+    for order in 0..24_usize {
+        let (mut numbers, mut rest) = (vec![1, 2, 3, 4], order);
+        let numbers: Vec<u8> = (1..=4)
+            .rev()
+            .map(|left| {
+                let at = rest % left;
+                rest /= left;
+                numbers.remove(at)
+            })
+            .collect();
+        let repository =
+            Repository::builder(MemoryStore::new()).manual_maintenance().open_or_create().unwrap();
+        let page = repository.create_page("files", PageId::ROOT).unwrap();
+        let ids = files(&page, MAIN)
+            .write(|tx| {
+                let mut ids = Vec::new();
+                for number in &numbers {
+                    let mut bytes = *tx.core().generate_id("File")?.as_bytes();
+                    bytes[1..].copy_from_slice(&[0, 0, 0, 0, 0, 0, *number]);
+                    let id = ObjId::from_bytes(bytes)?;
+                    ids.push(tx.create_with_id(id, File::default())?.unwrap().to_ref());
+                }
+                Ok(ids)
+            })
+            .unwrap();
+        let [root, one, two, stays] = ids[..] else { panic!("{ids:?}") };
+        for name in ["phone", "strict"] {
+            page.create_branch(name, &page.head(MAIN).unwrap()).unwrap();
+        }
+        // Two files go with the root; elsewhere they forbid that each other and the root go.
+        let goes = |tx: &permazen::Tx| {
+            tx.get(one)?.set_within(Some(root))?;
+            tx.get(two)?.set_within(Some(one))
+        };
+        files(&page, MAIN).write(goes).unwrap();
+        let forbids = |tx: &permazen::Tx| {
+            tx.get(one)?.set_about(Some(two))?;
+            tx.get(two)?.set_about(Some(root))
+        };
+        let phone = files(&page, "phone");
+        phone.write(forbids).unwrap();
+        assert!(phone.write(|tx| tx.get(root)?.delete()).is_err());
+        // And one that is left forbids that one of them goes.
+        files(&page, "strict").write(|tx| tx.get(stays)?.set_about(Some(two))).unwrap();
+        let left = |branch: &str| {
+            let left = |tx: &permazen::Tx| ids.iter().map(|id| tx.get(*id)?.exists()).collect();
+            files(&page, branch).read(left).unwrap()
+        };
+        page.merge("strict", &page.head(MAIN).unwrap(), &mut merger()).unwrap();
+        page.merge("strict", &page.head("phone").unwrap(), &mut merger()).unwrap();
+        let refused = files(&page, "strict").write(|tx| tx.get(root)?.delete()).unwrap_err();
+        let permazen::Error::Object(ObjectError::ReferencedObject { id, referrer, .. }) = refused
+        else {
+            panic!("{numbers:?}: {refused:?}")
+        };
+        assert_eq!((id, referrer), (two.id(), stays.id()), "{numbers:?}");
+        assert_eq!(left("strict"), [true; 4]);
+        page.merge(MAIN, &page.head("phone").unwrap(), &mut merger()).unwrap();
+        assert!(files(&page, MAIN).write(|tx| tx.get(root)?.delete()).unwrap(), "{numbers:?}");
+        assert_eq!(left(MAIN), [false, false, false, true], "{numbers:?}");
+        assert_clean(&page, 1);
+    }
 }
 
 struct Factory(MergePolicy);

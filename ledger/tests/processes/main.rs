@@ -9,4 +9,5 @@ mod beside_a_remote;
 mod kills;
 mod kills_of_objects;
 mod made_at_once;
+mod many_databases;
 mod two_processes;

@@ -119,14 +119,14 @@ fn without_fraction(number: &str) -> Option<(String, bool)> {
     // An exponent that no number holds is still negative or not.
     let least = if exponent.starts_with('-') { -MOST_DIGITS } else { MOST_DIGITS };
     let exponent: i64 = exponent.trim_start_matches('+').parse().unwrap_or(least * 4);
-    let point = exponent.saturating_add(i64::try_from(whole.len()).unwrap_or(i64::MAX));
+    let point = exponent.saturating_add(i64::try_from(whole.len()).ok()?);
     if point <= 0 {
         return Some(("0".to_owned(), true));
     }
     if point > MOST_DIGITS {
         return None;
     }
-    let point = usize::try_from(point).unwrap_or(usize::MAX);
+    let point = usize::try_from(point).ok()?;
     let (before, after) = digits.split_at_checked(point).unwrap_or((&digits, ""));
     let zeros = point.saturating_sub(digits.len());
     let before = format!("{before}{}", "0".repeat(zeros));

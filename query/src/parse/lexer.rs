@@ -254,7 +254,10 @@ impl<'s> Lexer<'s> {
 
     fn escape(&mut self, start: usize, units: &mut Vec<u16>) -> Result<()> {
         let unit = match self.next_char() {
-            Some(c @ ('"' | '\\' | '/' | '`')) => u16::try_from(u32::from(c)).unwrap_or_default(),
+            Some('"') => 0x22,
+            Some('\\') => 0x5c,
+            Some('/') => 0x2f,
+            Some('`') => 0x60,
             Some('b') => 0x08,
             Some('f') => 0x0c,
             Some('n') => 0x0a,

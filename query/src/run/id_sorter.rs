@@ -26,6 +26,7 @@ impl<'l> IdSorter<'l> {
 
     /// Keeps only this many of the first IDs.
     pub(crate) fn keeping(mut self, most: Option<u64>) -> Self {
+        // So many IDs that their number is no `usize` are never kept.
         self.most = most.and_then(|most| usize::try_from(most).ok()).unwrap_or(usize::MAX);
         self
     }

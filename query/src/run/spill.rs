@@ -104,6 +104,7 @@ impl Run {
             self.buffer.drain(..self.at);
             self.at = 0;
             let missing = count - self.buffer.len();
+            // It only bounds what is read at once.
             let left = usize::try_from(self.end - self.next).unwrap_or(usize::MAX);
             let more = missing.max(self.at_once).min(left);
             let old = self.buffer.len();
@@ -122,8 +123,9 @@ impl Run {
         if self.at == self.buffer.len() && self.next == self.end {
             return Ok(None);
         }
-        let length = self.bytes(file, 4)?;
-        let length = u32::from_le_bytes(length.try_into().unwrap_or_default()) as usize;
+        let length = self.bytes(file, 4)?.first_chunk();
+        let length = length.ok_or(std::io::ErrorKind::UnexpectedEof)?;
+        let length = u32::from_le_bytes(*length) as usize;
         self.at += 4;
         let record = self.bytes(file, length)?.to_vec();
         self.at += length;

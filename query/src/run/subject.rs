@@ -116,12 +116,11 @@ impl Pairs {
         self.bytes.extend_from_slice(bytes);
         let mut at = 0;
         for head in heads.chunks_exact(4).collect::<Vec<_>>().chunks_exact(3) {
-            let mut numbers = head
-                .iter()
-                .map(|bytes| u32::from_le_bytes((*bytes).try_into().unwrap_or_default()));
-            let field = StorageId::new(numbers.next()?)?;
-            let middle = at + numbers.next()? as usize;
-            let end = middle + numbers.next()? as usize;
+            let number = |part: &&[u8]| part.first_chunk().copied().map(u32::from_le_bytes);
+            let mut numbers = head.iter().map(number);
+            let field = StorageId::new(numbers.next()??)?;
+            let middle = at + numbers.next()?? as usize;
+            let end = middle + numbers.next()?? as usize;
             self.pairs.push(PairAt { field, rest: at..middle, value: middle..end });
             at = end;
         }

@@ -154,3 +154,65 @@ pub fn side_by_side<S: KvDatabase + Clone + 'static>(open: impl Fn() -> S + Sync
     assert_eq!((notes, transfers), (100, 100));
     check(&store);
 }
+
+/// Known references are asked for 64 at a time, in transactions that read and that write. Each call
+/// of `open` opens the same new store; it is used by nothing else.
+///
+/// # Panics
+/// If that takes more requests, or something is not loaded as it is.
+pub fn known_references_are_asked_for_together<S: KvDatabase + Clone + 'static>(
+    open: impl Fn() -> S,
+) {
+    let (store, db) = program(&open);
+    let people = db
+        .write(|tx| {
+            let create = |number: i64| {
+                let (name, tags) = (format!("p{number:03}"), vec!["a".to_owned()]);
+                let account = Account { name, balance: number, tags, ..<_>::default() };
+                Ok(tx.create(account)?.to_ref())
+            };
+            (0..200).map(create).collect::<permazen::Result<Vec<_>>>()
+        })
+        .unwrap();
+    // Not in their order, and one of them twice.
+    let wanted: Vec<Ref<Account>> =
+        (0..130).map(|at| people[at * 7 % 200]).chain([people[0]]).collect();
+    let names: Vec<String> =
+        (0..130).map(|at| format!("p{:03}", at * 7 % 200)).chain(["p000".to_owned()]).collect();
+    let requests = || store.counters().requests.unwrap();
+    // How many requests a closure makes in a transaction that reads, and in one that writes, from
+    // when it has begun to its end.
+    let both = |body: &dyn Fn(&permazen::Tx) -> permazen::Result<()>| {
+        let count = std::cell::Cell::new(0);
+        let counted = |tx: &permazen::Tx| {
+            let before = requests();
+            body(tx)?;
+            count.set(requests() - before);
+            Ok(())
+        };
+        db.read(counted).unwrap();
+        let reading = count.get();
+        db.write(counted).unwrap();
+        [reading, count.get()]
+    };
+    let loaded = both(&|tx| {
+        let all: Vec<Account> = tx.load_all(&wanted)?;
+        assert!(all.iter().map(|account| &account.name).eq(&names));
+        assert!(all.iter().all(|account| account.tags == ["a"]));
+        Ok(())
+    });
+    assert_eq!(loaded, [3, 3]);
+    let used = both(&|tx| {
+        tx.prefetch(&wanted)?;
+        for (account, name) in wanted.iter().zip(&names) {
+            let account = tx.get(*account)?;
+            assert_eq!((account.name()?, account.load()?.tags), (name.clone(), vec!["a".into()]));
+        }
+        // Known objects are not requested again.
+        tx.prefetch(&wanted)
+    });
+    assert_eq!(used, [3, 3]);
+    // One by one, each is a round trip.
+    let singly = both(&|tx| wanted[..20].iter().try_for_each(|it| tx.get(*it)?.load().map(drop)));
+    assert_eq!(singly, [20, 20]);
+}

@@ -30,6 +30,7 @@ pub struct Report {
     /// Whether nothing is printed.
     silent: bool,
     first_failure: Option<String>,
+    remarks: Vec<String>,
     groups: Vec<Group>,
     seen: usize,
     started: Instant,
@@ -58,6 +59,7 @@ impl Report {
             options,
             silent,
             first_failure: None,
+            remarks: Vec::new(),
             groups: Vec::new(),
             seen: 0,
             started: Instant::now(),
@@ -80,6 +82,7 @@ impl Report {
     /// Adds a part.
     pub fn add(&mut self, part: Report) {
         self.first_failure = self.first_failure.take().or(part.first_failure);
+        self.remarks.extend(part.remarks);
         self.seen += part.seen;
         self.groups.extend(part.groups);
     }
@@ -135,7 +138,18 @@ impl Report {
         self.seen
     }
 
-    /// A remark for the reader of the output.
+    /// A note that [`Report::remarks`] has too.
+    pub fn remark(&mut self, text: String) {
+        self.note(&text);
+        self.remarks.push(text);
+    }
+
+    /// The remarks so far.
+    pub fn remarks(&self) -> &[String] {
+        &self.remarks
+    }
+
+    /// A note for the reader of the output.
     pub fn note(&self, text: &str) {
         if !self.silent && !self.options.list && !self.options.quiet {
             println!("{text}");

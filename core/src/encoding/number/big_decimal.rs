@@ -64,6 +64,7 @@ impl BigDecimal {
 
     /// The lowest 64 bits of the integer part.
     pub(crate) fn low_bits(&self) -> i64 {
+        // With a negative scale, there is no fraction.
         let fraction = usize::try_from(self.scale).unwrap_or(0).min(self.digits.len());
         let whole =
             self.digits.iter().take(self.digits.len() - fraction).fold(0i64, |number, &digit| {

@@ -173,6 +173,7 @@ impl Encodable for BigInteger {
             long::write(0, out);
             return Ok(());
         }
+        // A clamped one is refused as well.
         let length = i64::try_from(self.bytes.len()).unwrap_or(i64::MAX);
         if length > MAX_BYTES {
             return invalid(format!("an integer of {length} bytes is too large to be stored"));

@@ -89,6 +89,7 @@ impl Encodable for BitSet {
     plain_value!(BitSet, ids::BIT_SET);
 
     fn write_to(&self, out: &mut Vec<u8>) -> Result<()> {
+        // A clamped one is refused as well.
         let length = uint::check(i64::try_from(self.bytes.len()).unwrap_or(i64::MAX))?;
         uint::write(length, out);
         out.extend_from_slice(&self.bytes);

@@ -43,6 +43,7 @@ impl Instant {
 
     /// The present time of the system's clock.
     pub fn now() -> Self {
+        // A clock that is a thousand million years off says nothing.
         SystemTime::now().try_into().unwrap_or(Self::EPOCH)
     }
 

@@ -106,9 +106,12 @@ impl<'t, E: FieldType> ListOf<'t, E> {
                 let kept = wanted.len().min(there.len());
                 let added: Vec<&[u8]> = wanted.iter().skip(kept).map(|bytes| &bytes[..]).collect();
                 if added.is_empty() {
-                    // Fewer elements than a list can have.
-                    let end = |count: usize| u32::try_from(count).unwrap_or(u32::MAX);
-                    return self.view.remove_range(end(kept), end(there.len()));
+                    let end = |count: usize| {
+                        let too_long =
+                            |_| object::Error::inconsistent(format!("a list has {count} elements"));
+                        u32::try_from(count).map_err(too_long)
+                    };
+                    return self.view.remove_range(end(kept)?, end(there.len())?);
                 }
                 list().extend(&added).map(drop)
             })

@@ -137,6 +137,7 @@ impl PageToken {
 
 /// What tells an index from others.
 fn identity(shape: &IndexShape, columns: usize) -> (u32, u32) {
+    // Each column is a field of a recorded schema, or one of two more, so it is never clamped.
     (shape.storage_id().get(), u32::try_from(columns).unwrap_or(u32::MAX))
 }
 

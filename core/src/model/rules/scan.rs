@@ -46,6 +46,7 @@ impl RulesReport {
 
 impl fmt::Display for RulesReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // It is only shown.
         let listed = u64::try_from(self.violations.len()).unwrap_or(u64::MAX);
         match listed.saturating_add(self.more) {
             0 => return f.write_str("nothing breaks a rule"),

@@ -179,6 +179,7 @@ impl Violations {
             let before = if at == 0 { "" } else { between };
             write!(f, "{before}{violation}")?;
         }
+        // It is only shown.
         let more = u64::try_from(self.0.len().saturating_sub(SHOWN)).unwrap_or(u64::MAX);
         match more.saturating_add(not_listed) {
             0 => Ok(()),

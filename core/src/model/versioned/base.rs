@@ -217,6 +217,8 @@ impl serde::de::Visitor<'_> for BaseVisitor {
 }
 
 fn write_len(len: usize, out: &mut Vec<u8>) {
+    // Nothing in memory is longer than `isize::MAX`, so none is clamped. If one were, fewer bytes
+    // would follow than it says, and the base would be refused when it is read.
     long::write(i64::try_from(len).unwrap_or(i64::MAX), out);
 }
 

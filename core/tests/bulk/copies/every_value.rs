@@ -1,17 +1,20 @@
 //! The extremes of every built-in encoding in every form that objects are written in: each reads
 //! back as the same bytes, or is refused by name.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write;
 
+use permazen::__internal::encoding::EncodingKind;
 use permazen::encoding::Value;
 use permazen::encoding::time::Date;
 use permazen::kv::memory::MemoryStore;
 use permazen::model::{Graph, Import};
+use permazen::object::Migrate;
 use permazen::object_xml::{ObjectXmlError, ObjectXmlReader, ObjectXmlWriter};
 use permazen::{ObjId, Permazen, Tx};
 
 use super::bytes;
-use super::extremes::{DATE_FIRST, DATE_LAST, DATES, fill, schema};
+use super::extremes::{DATE_FIRST, DATE_LAST, DATES, built_in, fill, schema};
 
 fn open() -> Permazen {
     Permazen::builder(MemoryStore::new()).model::<super::Node>().build().unwrap()
@@ -107,14 +110,99 @@ fn graphs_say_every_value() {
         .unwrap();
 }
 
-/// The guide's list of values without a text is what the writer refuses.
-#[test]
-fn the_guide_says_which_dates_have_no_text() {
-    let page = include_str!("../../../../docs/src/export.md");
-    for millis in [DATE_FIRST, DATE_LAST] {
-        let shown = millis.to_string();
-        assert!(page.contains(&shown), "{shown}");
+/// The text of the field `value` of an object with that field, in a document of it alone.
+fn text_of_value(document: &[u8]) -> Option<String> {
+    let document = std::str::from_utf8(document).unwrap();
+    let is_other = ["<set>", "<list>", "<map>"].iter().any(|it| document.contains(it));
+    let (_, text) = document.split_once("<value>").filter(|_| !is_other)?;
+    let (text, _) = text.split_once("</value>")?;
+    Some(quick_xml::escape::unescape(text).unwrap().into_owned())
+}
+
+/// The extremes that are spelled differently than Java prints them. Texts and arrays are left out:
+/// of texts only single characters differ, and arrays are long.
+fn spelled(tx: &Tx) -> String {
+    let writer = ObjectXmlWriter::new().with_storage_ids().schemas([]);
+    let mut said = BTreeMap::new();
+    for (id, (encoding, value)) in fill(tx.core()) {
+        let text = saved(tx, &writer, &[id]).ok().and_then(|document| text_of_value(&document));
+        said.extend(text.map(|text| ((encoding, format!("{value:?}")), text)));
     }
+    let mut table = String::from("| of | Java prints | the document says |\n|---|---|---|\n");
+    for (encoding, values) in built_in() {
+        let name = encoding.name();
+        let is_text = ["String", "char", "Character"].contains(&&*name);
+        if is_text || matches!(encoding.kind(), EncodingKind::PrimitiveArray(_)) {
+            continue;
+        }
+        for value in values {
+            let Some(said) = said.get(&(name.to_string(), format!("{value:?}"))) else { continue };
+            let printed = encoding.to_text(&value).unwrap();
+            if *said != printed {
+                writeln!(table, "| `{name}` | `{printed}` | `{said}` |").unwrap();
+            }
+        }
+    }
+    table
+}
+
+/// The ends of what Java's text says, found with the writer.
+fn ends(tx: &Tx) -> String {
+    let writer = ObjectXmlWriter::new().with_storage_ids().schemas([]);
+    let id = tx.core().create("TDate").unwrap();
+    let text = |millis: i64| {
+        let date = Value::Date(Date::from_millis(millis));
+        tx.core().set(id, "value", &date, Migrate::No).unwrap();
+        saved(tx, &writer, &[id]).ok().map(|document| text_of_value(&document).unwrap())
+    };
+    // Between one with a text and one without, both in turn.
+    let end = |without: i64| {
+        let (mut with, mut without) = (0, without);
+        loop {
+            let middle = i128::midpoint(with.into(), without.into());
+            let middle = i64::try_from(middle).unwrap();
+            if middle == with || middle == without {
+                return with;
+            }
+            if text(middle).is_some() { with = middle } else { without = middle }
+        }
+    };
+    let mut table = String::from("| of | | says | milliseconds since 1970 |\n|---|---|---|---|\n");
+    for (what, end) in [("first", end(i64::MIN)), ("last", end(i64::MAX))] {
+        writeln!(table, "| `Date` | {what} | `{}` | {end} |", text(end).unwrap()).unwrap();
+    }
+    tx.core().delete(id).unwrap();
+    table
+}
+
+/// The page with the text between the marks of a table replaced.
+fn replaced(page: &str, name: &str, table: &str) -> String {
+    let start = format!("<!-- table {name} -->\n");
+    let (before, rest) = page.split_once(&start).expect("the mark of the table");
+    let (_, after) = rest.split_once("<!-- end -->").expect("the end of the table");
+    format!("{before}{start}\n{table}\n<!-- end -->{after}")
+}
+
+/// `PERMAZEN_DOCS=write` writes them again.
+#[test]
+fn tables_of_the_guide_say_which_values_have_no_text_of_java() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/src/export.md");
+    let page = std::fs::read_to_string(path).expect("the page");
+    let made = open()
+        .write(|tx| {
+            let made = replaced(&page, "spelled", &spelled(tx));
+            let ends = ends(tx);
+            for (end, at) in [DATE_FIRST, DATE_LAST].iter().zip(["first", "last"]) {
+                assert!(ends.contains(&end.to_string()), "{at}: {ends}");
+            }
+            Ok(replaced(&made, "ends", &ends))
+        })
+        .unwrap();
+    if std::env::var_os("PERMAZEN_DOCS").is_some_and(|value| value == "write") {
+        std::fs::write(path, &made).expect("the page is written");
+        return;
+    }
+    assert!(page == made, "docs/src/export.md is out of date: PERMAZEN_DOCS=write writes it");
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! Mix-ins and kinds: fields that models share, and sets of models as types.
 
 mod accessors;
+mod deletion;
 mod evolution;
 mod generic;
 mod mistakes;

@@ -4,6 +4,7 @@ mod catalogue;
 mod completeness;
 mod damage;
 mod intents;
+mod many_types;
 mod mutations;
 mod naive;
 mod online;

@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::os::unix::fs::FileTypeExt;
+use std::os::unix::fs::{FileTypeExt, PermissionsExt};
 use std::os::unix::net::UnixListener;
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -415,4 +415,30 @@ fn files_that_were_there_before_a_look_stay() {
     jsck(&[]).arg(&file).assert().code(0);
     drop(writer);
     assert_eq!(files(dir.path()).len(), 1);
+}
+
+/// They hold what the database holds, which others may not be able to read.
+#[test]
+fn backups_and_undo_files_are_private_to_the_user() {
+    let (dir, lmdb) = damaged(&[STALE_ENTRY]);
+    let sqlite = sqlite_file(dir.path(), |kv| change(kv, &[STALE_ENTRY]));
+    for (number, database) in [lmdb, sqlite.to_str().expect("UTF-8").to_owned()].iter().enumerate()
+    {
+        let [backup, undo] =
+            ["backup", "undo"].map(|name| dir.path().join(format!("{name}{number}")));
+        let mut command = Command::new("sh");
+        // A program may be asked to make files that all can read and write.
+        command.args(["-c", "umask 000; exec \"$0\" \"$@\"", env!("CARGO_BIN_EXE_jsck")]);
+        command.args(["--repair", "--yes", "--backup"]).arg(&backup).arg("--undo-file").arg(&undo);
+        let output = command.arg(database).output().expect("run");
+        assert_eq!(output.status.code(), Some(1), "{output:?}");
+        for file in [&backup, &undo] {
+            let mode = fs::metadata(file).expect("it was made").permissions().mode();
+            assert_eq!(mode & 0o777, 0o600, "{file:?}");
+        }
+        // Undoing writes none of them anew.
+        let undone = jsck(&["--apply-undo", undo.to_str().expect("UTF-8"), database]).output();
+        assert_eq!(undone.expect("run").status.code(), Some(0));
+        assert_eq!(fs::metadata(&undo).expect("it stays").permissions().mode() & 0o777, 0o600);
+    }
 }

@@ -9,6 +9,8 @@ use std::process::{Command, Output};
 
 use flate2::Compression;
 use flate2::write::ZlibEncoder;
+use heed::types::Bytes;
+use heed::{CommitOrAbort, DatabaseFlags, EnvOpenOptions};
 use permazen::kv::lmdb::LmdbStore;
 use permazen::kv::{KvDatabase, TxOptions, xml};
 use tempfile::TempDir;
@@ -210,5 +212,56 @@ fn an_xml_dump_that_is_deep_or_endless() {
     ] {
         fs::write(&file, text).expect("write");
         survives(&file);
+    }
+}
+
+/// An LMDB environment whose pairs have another order than ours, as other programs make them.
+fn foreign(directory: &Path, name: Option<&str>, flags: DatabaseFlags) {
+    fs::create_dir(directory).expect("a directory");
+    let mut options = EnvOpenOptions::new();
+    options.map_size(1 << 24).max_dbs(2);
+    #[allow(unsafe_code)]
+    // SAFETY: No other code knows the directory.
+    let env = unsafe { options.open(directory) }.expect("open");
+    env.create_databases_and_commit(env.write_txn().expect("begin"), |open, tx| {
+        let mut options = open.database_options().types::<Bytes, Bytes>();
+        options.flags(flags);
+        if let Some(name) = name {
+            options.name(name);
+        }
+        let database = options.create(tx)?;
+        for number in 0..100u64 {
+            database.put(tx, &(number / 3).to_ne_bytes(), &number.to_ne_bytes())?;
+        }
+        Ok::<_, heed::Error>(CommitOrAbort::<_, ()>::Commit(()))
+    })
+    .expect("create");
+    env.prepare_for_closing().wait();
+}
+
+/// It is whole, and not ours: it is not called damaged, and nothing of it changes.
+#[test]
+#[allow(deprecated, reason = "other programs use these flags")]
+fn an_environment_of_another_program_is_not_called_damaged() {
+    let dir = TempDir::new().expect("a directory");
+    let flags = [DatabaseFlags::DUP_SORT, DatabaseFlags::INTEGER_KEY, DatabaseFlags::REVERSE_KEY];
+    for (number, flags) in flags.into_iter().enumerate() {
+        for name in [Some("permazen"), None] {
+            let path = dir.path().join(format!("{number} {}", name.is_some()));
+            foreign(&path, name, flags);
+            let file = path.join("data.mdb");
+            let before = fs::read(&file).expect("read");
+            for args in [&[][..], &["--repair", "--yes"], &["--kind", "lmdb"]] {
+                let output = run(args, &path);
+                let said = String::from_utf8(output.stderr).expect("UTF-8");
+                assert_eq!(output.status.code(), Some(2), "{args:?}: {said}");
+                assert!(said.contains("another program has made it"), "{args:?}: {said}");
+                for wrong in ["damage", "backup", "restore"] {
+                    assert!(!said.contains(wrong), "{args:?}: {said}");
+                }
+                assert!(output.stdout.is_empty(), "{args:?}");
+            }
+            assert!(fs::read(&file).expect("read") == before);
+        }
     }
 }

@@ -11,5 +11,6 @@ mod options;
 mod order;
 mod output;
 mod overrides;
+mod servers;
 mod terminal;
 mod undo;

@@ -48,6 +48,7 @@ impl Entry {
             Err(_) => len.checked_sub(offset.unsigned_abs()).unwrap_or(len),
         };
         let begin = begin.min(len);
+        // A negative one is no limit.
         let most = u64::try_from(max).unwrap_or(u64::MAX);
         (begin, begin.saturating_add(most).min(len))
     }
@@ -182,6 +183,7 @@ impl PageSnapshot {
             let mut chunks = ChunkReader::new(&*self.page, value, begin)?;
             while let left @ 1.. = (end - begin) - part.len() as u64 {
                 let Some(bytes) = chunks.next()? else { break };
+                // No more than there is of this chunk.
                 let len = usize::try_from(left).unwrap_or(usize::MAX).min(bytes.len());
                 shared.append(&mut part, &bytes[..len], end - begin)?;
             }

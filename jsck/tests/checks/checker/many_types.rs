@@ -1,0 +1,95 @@
+//! A check of a database with thousands of types costs so much for each type, not for each pair of
+//! types. What is counted is the same each time: operations of the store and allocations of memory.
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::Cell;
+use std::fmt::Write;
+use std::sync::Arc;
+
+use permazen::encoding::Value;
+use permazen::kv::counting::CountingStore;
+use permazen::kv::memory::MemoryStore;
+use permazen::kv::{KvDatabase, TxOptions};
+use permazen::object::{Database, Migrate, TransactionConfig};
+use permazen::schema::SchemaModel;
+use permazen_jsck::{Options, check};
+
+struct Counting;
+
+thread_local! {
+    static COUNT: Cell<u64> = const { Cell::new(0) };
+}
+
+// SAFETY: Everything is left to the system's allocator. Counting allocates nothing itself, since
+// the counter is a thread-local constant without destructor.
+#[allow(unsafe_code)]
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        COUNT.with(|count| count.set(count.get() + 1));
+        // SAFETY: As for the caller.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
+        // SAFETY: As for the caller; the pointer came from the same allocator.
+        unsafe { System.dealloc(pointer, layout) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+/// How many operations of the store, and how many allocations, a check takes of a database with so
+/// many types. Each has two references to objects of all types, one to some, and an index; each
+/// has an object, unless the database is to be empty.
+fn cost(types: usize, has_objects: bool) -> [u64; 2] {
+    let mut xml = String::from("<Schema>");
+    for n in 0..types {
+        let _ = write!(
+            xml,
+            r#"<ObjectType name="T{n:05}">
+               <SimpleField name="n{n}" encoding="urn:fdc:permazen.io:2020:int" indexed="true"/>
+               <ReferenceField name="one{n}"><ObjectTypes><ObjectType name="T{:05}"/></ObjectTypes></ReferenceField>
+               <ReferenceField name="to{n}" inverseDelete="NULLIFY"/>
+               <ReferenceField name="too{n}"/>
+               </ObjectType>"#,
+            n / 2
+        );
+    }
+    xml.push_str("</Schema>");
+    let store = CountingStore::new(MemoryStore::new());
+    let counter = store.counter();
+    let model = SchemaModel::from_xml(xml.as_bytes()).expect("a schema");
+    let config = TransactionConfig::new(model).expect("a schema");
+    let tx = Database::new(Arc::new(store.clone())).begin(&config).expect("begin");
+    let mut last = None;
+    for n in (0..types).filter(|_| has_objects) {
+        let id = tx.create(&format!("T{n:05}")).expect("create");
+        tx.set(id, &format!("n{n}"), &Value::Int(1), Migrate::No).expect("set");
+        let before = last.replace(id).unwrap_or(id);
+        tx.set(id, &format!("to{n}"), &Value::Ref(before), Migrate::No).expect("set");
+    }
+    tx.commit().expect("commit");
+    let kv = store.begin(&TxOptions::reading()).expect("begin");
+    counter.take();
+    let before = COUNT.get();
+    let report = check(&*kv, &Options::default(), &mut |_| {}).expect("check");
+    let allocations = COUNT.get() - before;
+    assert!(report.is_clean());
+    assert_eq!(report.objects, if has_objects { types as u64 } else { 0 });
+    let operations = counter.take();
+    assert_eq!(operations.writes(), 0);
+    [operations.reads(), allocations]
+}
+
+#[test]
+fn a_check_costs_so_much_for_each_type() {
+    for has_objects in [false, true] {
+        let (few, many) = (cost(300, has_objects), cost(1_500, has_objects));
+        for (few, many) in few.into_iter().zip(many) {
+            // Five times as many types cost five times as much, and something that grows slower.
+            // If each reference collected all types anew, they would cost some twenty times as much.
+            assert!(many <= 7 * few, "{many} for 1,500 types, {few} for 300");
+        }
+    }
+}
