@@ -7,7 +7,7 @@ use permazen_query::text::raw;
 
 use crate::fixture::Fixture;
 
-#[path = "../../../core/tests/bulk/copies/extremes.rs"]
+#[path = "../../../core-tests/tests/bulk/copies/extremes.rs"]
 #[allow(dead_code, reason = "the table of other tests")]
 mod extremes;
 

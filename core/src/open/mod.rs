@@ -379,3 +379,21 @@ impl KvDatabase for OpenStore {
         self.store.counters()
     }
 }
+
+#[cfg(all(test, not(feature = "sqlite")))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_kind_that_is_not_compiled_in_names_its_feature() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("db");
+        std::fs::write(&path, "SQLite format 3\0").unwrap();
+        for name in ["sqlite:db", path.to_str().unwrap()] {
+            let error = open(name).unwrap_err();
+            assert!(matches!(error, OpenError::NotCompiledIn { feature: "sqlite", .. }), "{error}");
+        }
+        let error = open("other:db").unwrap_err().to_string();
+        assert!(error.contains("and with the feature `sqlite` sqlite:PATH"), "{error}");
+    }
+}

@@ -15,7 +15,7 @@ use permazen_query::{parse_literal, parse_objects};
 
 use super::random::Random;
 
-#[path = "../../../../core/tests/bulk/copies/extremes.rs"]
+#[path = "../../../../core-tests/tests/bulk/copies/extremes.rs"]
 #[allow(dead_code, clippy::expect_used, clippy::panic, reason = "the table of other tests")]
 mod extremes;
 
