@@ -9,7 +9,7 @@ use permazen::open::StoreKind;
 
 use crate::output::Format;
 
-/// What the command line says besides a command.
+/// The options of the command line, without the command.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// An LMDB environment, an SQLite file, a raw XML dump or a store on a server: a path, or
@@ -99,7 +99,7 @@ impl Kind {
     }
 }
 
-/// What to generate.
+/// A file that can be generated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Generate {
     Bash,

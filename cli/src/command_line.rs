@@ -40,7 +40,7 @@ struct Parsed {
     command: Option<Word>,
 }
 
-/// What comes after the options.
+/// The words after the options.
 #[derive(Debug, Subcommand)]
 enum Word {
     #[command(flatten)]

@@ -1,4 +1,4 @@
-//! Ctrl-C. What it does depends on what the program is doing.
+//! Ctrl-C. Its effect depends on the state of the program.
 //!
 //! | while | the first | a second one |
 //! |---|---|---|
@@ -29,7 +29,7 @@ pub(crate) struct Interrupt {
     doing: Arc<Mutex<Doing>>,
 }
 
-/// What the program is doing.
+/// The state of the program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Doing {
     Nothing,

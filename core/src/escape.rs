@@ -100,7 +100,7 @@ pub fn path_text(path: &Path) -> String {
 pub const PASSWORD_REFUSED: &str = "a password in an argument can be seen by others, and is refused: leave it out, and \
      name it in PGPASSWORD or ~/.pgpass, or in ETCD_PASSWORD";
 
-/// What the errors of stores on servers say of passwords, and the same for a program that takes
+/// The hints about passwords in errors of stores on servers, and the same for a program that takes
 /// none in a URL.
 const PASSWORDS: [[&str; 2]; 3] = [
     ["://user:password@", "://user@"],

@@ -292,7 +292,7 @@ pub(crate) fn index_key_len(index: &StorageIdKey, value_len: usize, suffix_len: 
     index.len() + value_len + ObjId::LEN + suffix_len
 }
 
-/// What comes after the storage ID in the key of an index entry.
+/// A part of the key of an index entry, after the storage ID.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum IndexPart {
     /// An indexed value, with its number. A composite index has several.

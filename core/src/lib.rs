@@ -152,7 +152,7 @@ pub mod __internal {
         };
     }
 
-    /// What a key of the store means, in words.
+    /// The meaning of keys of the store, in words.
     pub mod describe_key {
         pub use crate::describe_key::{Lines, Piece, line, meta_data, pieces};
     }

@@ -53,7 +53,7 @@ pub enum SchemaFileError {
     Differs {
         /// The file.
         path: PathBuf,
-        /// What differs, a line each, and what that means for objects that are stored already.
+        /// The differences, a line each, and their effects on objects that are stored already.
         differences: String,
     },
     /// The file does not contain a schema.
@@ -65,7 +65,7 @@ pub enum SchemaFileError {
     Invalid {
         /// The file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The problem with it.
         r#source: SchemaError,
     },
     /// The file could not be read or written.
@@ -120,8 +120,7 @@ fn compare(path: &Path, schema: &SchemaModel) -> Result<(), SchemaFileError> {
     Err(SchemaFileError::Differs { path: path.into(), differences: differences(&known, schema) })
 }
 
-/// What differs between two schemas that are not the same, in words, and what that means for stored
-/// objects.
+/// The differences between two schemas, in words, and their effects on stored objects.
 fn differences(old: &SchemaModel, new: &SchemaModel) -> String {
     let mut lines = Vec::new();
     for difference in new.differences_from(old).list() {
@@ -187,7 +186,7 @@ fn other_kinds(old: &ObjectType, new: &ObjectType) -> Vec<(String, String)> {
     kinds
 }
 
-/// What the change of a type means for its objects, a line for each field and index.
+/// The effects of the change of a type on its objects, a line for each field and index.
 fn meaning_of_type(change: &TypeDifference) -> Vec<String> {
     let name = &change.name;
     match change.effect {

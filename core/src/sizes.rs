@@ -140,7 +140,7 @@ pub struct FieldSizes {
 pub struct IndexSizes {
     /// The storage ID of the field or composite index.
     pub storage_id: StorageId,
-    /// What it is the index of: `Person.name`, `Person.tags.element`, `Person#nameAge`. There are
+    /// The fields of the index: `Person.name`, `Person.tags.element`, `Person#nameAge`. There are
     /// several names if several types share it.
     pub names: Vec<String>,
     /// Its entries.

@@ -55,7 +55,7 @@ impl Alias {
     }
 }
 
-/// What a generic struct is by one of its aliases.
+/// The instance of a generic struct that one of its aliases names.
 pub(crate) struct Instance {
     /// The alias itself, as an item.
     pub(crate) item: TokenStream,
@@ -127,7 +127,7 @@ fn aliases(given: &Item, input: &DeriveInput, role: Role, errors: &mut Errors) -
     aliases
 }
 
-/// What is wrong with an alias, and where.
+/// The mistake of an alias, and its position.
 fn mistake(alias: &Alias, others: &[Alias], input: &DeriveInput) -> Option<(TokenStream, String)> {
     let (name, path, ident) = (&input.ident, &alias.path, &alias.ident);
     let wanted = input.generics.params.len();

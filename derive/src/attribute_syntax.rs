@@ -14,7 +14,7 @@ pub(crate) struct Item {
     pub(crate) argument: Argument,
 }
 
-/// What follows the key of an item.
+/// The argument after the key of an item.
 pub(crate) enum Argument {
     /// `key`
     None,

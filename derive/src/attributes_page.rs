@@ -123,7 +123,7 @@ fn attributes_of_hooks() {
     assert_eq!(on_page("Hooks: `permazen::hooks`"), expanded(quote!(nonsense), quote!(impl A {})));
     let block =
         quote!(impl A { #[on_change(nonsense)] fn f(this: Obj<'_, Self>) -> Result<()> {} });
-    // What follows the message is the block itself.
+    // The block itself follows the message.
     let known = expanded(quote!(), block);
     assert_eq!(on_page("Changes: `on_change`"), known);
     let events = hooks::EVENTS.map(str::to_owned);

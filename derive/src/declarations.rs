@@ -81,8 +81,8 @@ fn declaration(model: &ObjectModel, at: usize, field: &FieldModel) -> TokenStrea
     quote!(#m::FieldDecl::#declared #storage_id #unique #excludes #evolution #accessor #declared_in)
 }
 
-/// What a schema says about the values of a field, starting from the function that begins with
-/// their type.
+/// The declaration of the values of a field, starting from the function that begins with their
+/// type.
 fn value_declaration(m: &TokenStream, value: &ValueModel, typed: &TokenStream) -> TokenStream {
     let of = quote!(#m::ValueDecl::#typed);
     let storage_id = value.storage_id.map(|id| quote!(.storage_id(#id)));
@@ -120,7 +120,7 @@ fn composite_declaration(
     quote!(#m::CompositeDecl::new(#name, &[#(#positions),*]) #storage_id #unique #exempt #declared_in)
 }
 
-/// What follows in a declaration of a mix-in.
+/// The end of a declaration of a mix-in.
 fn declared_in(model: &ObjectModel) -> Option<TokenStream> {
     let ident = &model.ident;
     (model.role == Role::Mixin).then(|| quote!(.declared_in::<#ident>()))

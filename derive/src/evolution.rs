@@ -1,5 +1,5 @@
-//! What becomes of stored objects when their type changes: the rules that the attributes of a model
-//! keep, and their code.
+//! The evolution of stored objects when their type changes: the rules that the attributes of a
+//! model keep, and their code.
 
 use std::collections::HashMap;
 
@@ -117,7 +117,7 @@ fn text(ty: &Type, value: &Expr) -> Option<TokenStream> {
     })
 }
 
-/// What follows in the declaration of a field: `.was(&["old"]).default(|to| …)`.
+/// The end of the declaration of a field: `.was(&["old"]).default(|to| …)`.
 pub(crate) fn declaration(model: &ObjectModel, at: usize, field: &FieldModel) -> TokenStream {
     let krate = &model.krate;
     let m = quote!(#krate::__private);

@@ -10,7 +10,7 @@ use crate::attribute_syntax::{Argument, Item};
 use crate::errors::Errors;
 use crate::names;
 
-/// What a struct says about objects that have other schemas.
+/// The attributes of a struct about objects of other schemas.
 #[derive(Default)]
 pub(crate) struct TypeEvolution {
     /// Names of fields that may go.
@@ -19,7 +19,7 @@ pub(crate) struct TypeEvolution {
     pub(crate) on_schema_change: Option<ExprPath>,
 }
 
-/// What a field says about objects that have other schemas.
+/// The attributes of a field about objects of other schemas.
 pub(crate) struct FieldEvolution {
     /// `None` if neither the field nor the struct says anything.
     pub(crate) upgrade: Option<Upgrade>,
@@ -32,7 +32,7 @@ pub(crate) struct FieldEvolution {
     pub(crate) upgrade_with: Option<ExprPath>,
 }
 
-/// What happens to a value when the type of its field changes.
+/// The treatment of a value when the type of its field changes.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Upgrade {
     Exact,
@@ -78,7 +78,7 @@ impl TypeEvolution {
 }
 
 impl FieldEvolution {
-    /// What the attributes of a field say. `upgrade` is what the struct says for all its fields.
+    /// The attributes of a field. `upgrade` is that of the struct, for all its fields.
     pub(crate) fn of(items: &[Item], upgrade_of_all: Option<Upgrade>, errors: &mut Errors) -> Self {
         let mut evolution = FieldEvolution {
             upgrade: upgrade_of_all,

@@ -1,4 +1,4 @@
-//! What a struct has of the mix-ins that it flattens.
+//! The fields and methods that a struct gets from the mix-ins that it flattens.
 //!
 //! The macro does not see the fields of these mix-ins. It names their types, and the compiler puts
 //! declarations, accessors and constants together.

@@ -33,7 +33,7 @@ impl Owner {
         Owner { name, functions, subject, is_kind: true }
     }
 
-    /// What messages say about the first parameter of a hook.
+    /// The name of the first parameter of a hook in messages.
     pub(crate) fn this(&self) -> String {
         match self.is_kind {
             true => format!("`this: {}<'_>`", self.name),

@@ -561,7 +561,7 @@ fn is_of_word(it: char) -> bool {
     it.is_alphanumeric() || it == '_'
 }
 
-/// What a declaration needs of a function; `None` after reporting a mistake.
+/// The signature of a function, for its declaration; `None` after reporting a mistake.
 fn signature<'f>(function: &'f ImplItemFn, errors: &mut Errors) -> Option<Function<'f>> {
     let signature = &function.sig;
     let mut mistake = |at: &dyn ToTokens, message: &str| {
@@ -615,8 +615,8 @@ fn constants(item: &Item) -> syn::Result<Vec<Expr>> {
     })
 }
 
-/// What the implementation of `Model` or `Mixin` says about hooks, and the mark that the struct has
-/// some.
+/// The items about hooks in the implementation of `Model` or `Mixin`, and the mark that the struct
+/// has some.
 pub(crate) fn of_struct(
     krate: &TokenStream,
     owner: &Ident,

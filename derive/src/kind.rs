@@ -207,7 +207,7 @@ fn subject(model: &KindModel) -> TokenStream {
     }
 }
 
-/// What the enum has of the mix-in of all its members.
+/// The members that the enum gets from the mix-in of all its members.
 fn fields(model: &KindModel, lifetime: &Lifetime, members: &[TokenStream]) -> Option<TokenStream> {
     let KindModel { ident, krate, kind, visibility, fields, .. } = model;
     let fields = fields.as_ref()?;

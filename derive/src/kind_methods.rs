@@ -86,7 +86,7 @@ pub(crate) fn methods(model: &KindModel, lifetime: &Lifetime) -> TokenStream {
                 #m::Member::any(self).referrers(__field)
             }
 
-            /// What a path finds from this object.
+            /// The objects at the end of a path from this object.
             ///
             /// # Errors
             /// The errors of following the path.

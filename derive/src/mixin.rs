@@ -1,4 +1,5 @@
-//! The code of a mix-in. What a struct has of the mix-ins that it flattens is in `flattened.rs`.
+//! The code of a mix-in. The members that a struct gets from the mix-ins that it flattens are in
+//! `flattened.rs`.
 
 use proc_macro2::TokenStream;
 use quote::{format_ident, quote, quote_spanned};

@@ -9,7 +9,7 @@ use crate::exclude::Exclude;
 use crate::inverse::Inverse;
 use crate::types::ReferenceModel;
 
-/// What a struct is for.
+/// The role of a struct.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Role {
     /// It is an object type.
@@ -114,7 +114,7 @@ pub(crate) struct ValueModel {
     pub(crate) inverse_cascades: Vec<String>,
 }
 
-/// What happens to the reference when its target is deleted.
+/// The action on the reference when its target is deleted.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum DeleteAction {
     Ignore,

@@ -86,7 +86,7 @@ const SUB_FIELD_KEYS: &[&str] = &[
     "reference",
 ];
 
-/// What the struct's attributes say about all its fields.
+/// The attributes of the struct that apply to all its fields.
 struct Defaults {
     case: Case,
     allow_deleted: bool,

@@ -6,7 +6,7 @@ use syn::{GenericArgument, Ident, PathArguments, Type};
 
 use crate::names;
 
-/// What the type says about a reference.
+/// The properties of a reference that follow from the type.
 pub(crate) struct ReferenceModel {
     /// The type it refers to; `None` if a type alias hides it.
     pub(crate) target: Option<Type>,

@@ -8,7 +8,7 @@ use syn::spanned::Spanned;
 use crate::names;
 use crate::object_model::ObjectModel;
 
-/// What the implementation of `Model` says about these functions, and how it calls them.
+/// The items in the implementation of `Model` that declare and call these functions.
 pub(crate) fn methods(model: &ObjectModel) -> TokenStream {
     let krate = &model.krate;
     let m = quote!(#krate::__private);

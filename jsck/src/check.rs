@@ -84,8 +84,8 @@ pub fn check_database(
     report
 }
 
-/// Checks. If `changes` is given, collects in it what a repair has to do; then one reader reads
-/// everything.
+/// Checks. If `changes` is given, collects in it the changes that a repair must make; then one
+/// reader reads everything.
 pub(crate) fn run(
     mut readers: Readers<'_>,
     options: &Options,

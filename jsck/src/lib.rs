@@ -76,7 +76,7 @@ pub struct Options {
     pub ids: (Option<ObjId>, Option<ObjId>),
     /// Check only about this share of the objects, above 0 and up to 1; always the same objects.
     pub sample: Option<f64>,
-    /// What repair may change.
+    /// The pairs that a repair may change.
     pub repair: RepairScope,
     /// About how many bytes of index entries, and of changes to be made, to keep in memory. The
     /// rest goes to temporary files, in the directory that the environment variable `TMPDIR` names.
@@ -121,7 +121,7 @@ impl Options {
     }
 }
 
-/// What repair may change.
+/// The pairs that a repair may change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum RepairScope {
     /// Everything that is wrong.
@@ -135,7 +135,7 @@ pub enum RepairScope {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct Progress {
-    /// What is being checked.
+    /// The part of the database that is being checked.
     pub phase: &'static str,
     /// How many pairs were checked so far, each counted once.
     pub pairs: u64,

@@ -114,8 +114,7 @@ impl OnlineCheck {
     }
 
     /// The schemas as they are now: there are few, and they may have changed since the last slice.
-    /// What is wrong with them is reported in the first slice, and in a later one if it ends the
-    /// check.
+    /// Their problems are reported in the first slice, and in a later one if they end the check.
     fn usable_schemas(
         &self,
         kv: &dyn KvRead,

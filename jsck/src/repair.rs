@@ -30,7 +30,7 @@ pub struct RepairReport {
     pub left: Report,
 }
 
-/// What repair is about to do.
+/// The next action of a repair.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Intent<'c> {
     /// A pair will be added, removed or changed in the coming pass. The same key can occur several

@@ -17,8 +17,8 @@ pub(crate) mod code {
     pub(crate) const UNAUTHENTICATED: i64 = 16;
 }
 
-/// What to do if a user or a password is wrong. Tools that take no password in a URL find `in the
-/// URL or in ETCD_PASSWORD` in it, and leave the URL out.
+/// The remedy for a wrong user or password. Tools that take no password in a URL find `in the URL
+/// or in ETCD_PASSWORD` in it, and leave the URL out.
 const LOOK_AT_PASSWORD: &str =
     "look at the user in the URL, and at the password in the URL or in ETCD_PASSWORD";
 

@@ -374,7 +374,7 @@ impl Connection {
                     self.notified.push_back(body.message()?.to_owned());
                 }
                 Message::ParameterStatus(_) => {}
-                // It is not known what the server has done.
+                // The outcome on the server is unknown.
                 _ => return Err(self.lost(strange(UNEXPECTED))),
             }
         }

@@ -172,7 +172,7 @@ impl Failure {
         matches!(self, Failure::Server(error) if error.code == code)
     }
 
-    /// Whether it is not known what the server has done.
+    /// Whether the outcome on the server is unknown.
     pub(crate) fn is_lost(&self) -> bool {
         match self {
             Failure::Lost(_) => true,

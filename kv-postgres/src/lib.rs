@@ -33,8 +33,8 @@
 //! Connections to other machines are encrypted, and the certificate and name of the server are
 //! verified; see `sslmode` and `sslrootcert` on the guide's page about servers.
 //!
-//! `deferrable=on`, `watches=on` and `dialect=portable` are what [`PostgresBuilder`] has under the
-//! same names. The guide's page about servers has all parameters, and the variables of the
+//! `deferrable=on`, `watches=on` and `dialect=portable` are the settings of [`PostgresBuilder`]
+//! with the same names. The guide's page about servers has all parameters, and the variables of the
 //! environment that stand for them.
 #![deny(missing_docs)]
 

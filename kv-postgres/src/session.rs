@@ -504,7 +504,7 @@ fn ask_outcome(
 const ONLY_LOCAL: &str =
     "the server did not wait for its replica, so the commit can be lost with it";
 
-/// What the server says about the token of a commit.
+/// The token of a commit, as the server shows it.
 struct Token {
     /// Whether the commit has inserted it.
     was_there: bool,

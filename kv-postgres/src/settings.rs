@@ -25,7 +25,7 @@ struct Danger {
     setting: &'static str,
     /// The dangerous value.
     value: &'static str,
-    /// What happens, and what to do.
+    /// The effect, and the remedy.
     text: &'static str,
 }
 

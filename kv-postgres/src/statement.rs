@@ -106,7 +106,7 @@ impl Deref for Row {
 #[derive(Debug, Default)]
 pub(crate) struct Answer {
     pub(crate) rows: Vec<Row>,
-    /// The command tag, which says what the server has done.
+    /// The command tag: the command, and how many rows it changed.
     pub(crate) tag: String,
     /// The server warned that the commit may be lost with the server, because the commit did not
     /// wait for the replica.

@@ -1,10 +1,10 @@
-//! What a statement may use.
+//! Limits of a statement.
 
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// What a statement may use while it runs.
+/// Limits of a statement that runs.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct Limits {

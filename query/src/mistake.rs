@@ -1,19 +1,19 @@
-//! What is wrong with a statement, and where.
+//! Mistakes in statements, with their positions.
 
 use std::fmt;
 
 use crate::syntax::Span;
 use crate::text::escaped;
 
-/// What is wrong with a statement. Found before anything is read or changed.
+/// A mistake in a statement. It is found before the database is read or changed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Mistake {
     /// Where in the text.
     pub span: Span,
-    /// What is wrong, as one clause.
+    /// The problem, as one clause.
     pub what: String,
-    /// What could stand there, if that is a short list.
+    /// The words that could stand there, if that is a short list.
     pub expected: Vec<String>,
     /// A name that is nearly the one that was written.
     pub nearest: Option<String>,

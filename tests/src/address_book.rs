@@ -3,7 +3,7 @@
 
 use permazen::{Model, ModelSet, Obj, PermazenFields, PermazenKind, PermazenObject, Ref};
 
-/// What everything in the address book has.
+/// The fields that all entries of the address book share.
 #[derive(PermazenFields, Debug, Clone, Default, PartialEq)]
 pub struct Named {
     /// The name.

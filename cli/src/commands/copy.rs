@@ -125,7 +125,8 @@ impl Copy {
         session: &Session,
     ) -> Result<Copied, Failure> {
         let opening = Opening::new().kind(kind).write(true).create(true).wait(session.options.wait);
-        // What is there may be damaged: LMDB would follow its pages while it removes the old pairs.
+        // The old database may be damaged: LMDB would follow its pages while it removes the old
+        // pairs.
         let opening = opening.checks(true);
         let target = in_the_way::telling(kind.is_on_servers(), || opening.open(name));
         let target = target.map_err(|error| match error {

@@ -28,7 +28,7 @@ const FEW: usize = 9;
 /// The documents with the objects, for the transactions that put them. On most stores there is one
 /// transaction, so that all of the demonstration is there or nothing.
 fn documents(store: Capabilities, dry_run: bool) -> Vec<Cow<'static, str>> {
-    // What is not committed may be of any size, and the next part would not see it.
+    // Uncommitted changes may be of any size, and the next part would not see it.
     match store.small_transactions && !dry_run {
         true => parts().into_iter().map(Cow::from).collect(),
         false => vec![OBJECTS.into()],

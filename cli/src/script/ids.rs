@@ -3,8 +3,8 @@
 use permazen::__internal::object_xml::GeneratedIds;
 use permazen_query::NewIds;
 
-/// The IDs of the objects that the statements and commands of a transaction create, and what they
-/// have changed. If they are run again, their objects get the same IDs.
+/// The IDs of the objects that the statements and commands of a transaction create, and the objects
+/// that they change. If they are run again, their objects get the same IDs.
 #[derive(Default)]
 pub(crate) struct Ids {
     /// IDs that statements have created.

@@ -1,4 +1,4 @@
-//! An open database, what the user has chosen, and transactions.
+//! An open database, the options of its user, and transactions.
 
 mod counted;
 pub(crate) mod in_the_way;

@@ -13,8 +13,8 @@ use crate::schema::{ResolvedType, SchemaBundle};
 /// How many characters of a value are shown.
 const SHOWN: usize = 60;
 
-/// What a key of meta-data stands for: `storage ID table, storage ID 17`. `None` for other keys,
-/// and for meta-data of an unknown kind.
+/// The meaning of a key of meta-data: `storage ID table, storage ID 17`. `None` for other keys, and
+/// for meta-data of an unknown kind.
 pub fn meta_data(key: &[u8]) -> Option<String> {
     Some(match parse_key(key) {
         KeyKind::FormatVersion => "format version".to_owned(),
@@ -28,7 +28,7 @@ pub fn meta_data(key: &[u8]) -> Option<String> {
     })
 }
 
-/// What a key stands for: `Person 1000000000000001 name`, `index Person.name: "Ann", object
+/// The meaning of a key: `Person 1000000000000001 name`, `index Person.name: "Ann", object
 /// 1000000000000001`. `None` if that is not known.
 ///
 /// `object_type` is the type of the object that the key belongs to, in the schema of the object, if

@@ -46,7 +46,7 @@ pub use self::line::{line, meta_data};
 pub struct Piece<'k> {
     /// The bytes of the piece.
     pub bytes: &'k [u8],
-    /// What it means. Names and values in it are escaped; a long value is cut off.
+    /// The meaning. Names and values in it are escaped; a long value is cut off.
     pub words: String,
 }
 

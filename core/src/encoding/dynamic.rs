@@ -25,7 +25,7 @@ pub trait Encoding: Debug + Send + Sync {
     /// The name of the encoding in messages.
     fn name(&self) -> Cow<'_, str>;
 
-    /// What kind of encoding it is.
+    /// The kind of the encoding.
     #[doc(hidden)]
     fn kind(&self) -> EncodingKind<'_> {
         EncodingKind::Plain

@@ -18,7 +18,7 @@ pub enum Inexact {
     Damaged {
         /// The encoding that is converted from.
         encoding: String,
-        /// What is wrong with the bytes.
+        /// The defect of the bytes.
         reason: EncodingError,
     },
     /// The conversion gives a value, but another one than is stored.
@@ -191,8 +191,7 @@ impl<'a> Conversion<'a> {
     /// The bytes of the value that corresponds exactly to a value of another encoding.
     pub(super) fn attempt(&self, value: &Value) -> std::result::Result<Vec<u8>, Failure> {
         let (converted, bytes) = self.convert(value).map_err(Failure::NoCounterpart)?;
-        // What counts is where a reference may lead from now on. Where it was allowed to lead
-        // before is no matter.
+        // Only the types that the new field allows count, not those that the old one allowed.
         if let (EncodingKind::Reference(_), EncodingKind::Reference(_)) =
             (self.from.kind(), self.to.kind())
         {

@@ -30,7 +30,7 @@ impl Conversion<'_> {
         of(self)
     }
 
-    /// What [`exactness`](Conversion::exactness) says for all values except null.
+    /// The [`exactness`](Conversion::exactness) for all values except null.
     pub(crate) fn exactness_without_null(&self) -> Exactness {
         match of(self) {
             // Null may be the only value that has no counterpart.

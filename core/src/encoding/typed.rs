@@ -122,7 +122,7 @@ pub trait Encodable: Clone + fmt::Debug + Send + Sync + 'static {
     #[doc(hidden)]
     const KIND: EncodingKind<'static> = EncodingKind::Plain;
 
-    /// What the schema says about fields of the type.
+    /// The form of fields of the type in a schema.
     #[doc(hidden)]
     const SCHEMA_FORM: SchemaForm = SchemaForm::Plain;
 
@@ -231,7 +231,7 @@ pub trait FieldType: Clone + fmt::Debug + Send + Sync + 'static {
     const HAS_ARRAYS: bool;
 }
 
-/// What a schema says about fields of a type. The kind of a field follows from its Rust type.
+/// The form of fields of a type in a schema. The kind of a field follows from its Rust type.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SchemaForm {
     /// A simple field. The schema has the ID of its encoding.

@@ -263,7 +263,7 @@ impl Value {
         super::convert::to_counter(self)
     }
 
-    /// What kind of value this is, for messages.
+    /// The kind of the value, for messages.
     pub fn type_name(&self) -> Cow<'static, str> {
         let name = match self {
             Value::Bool(_) => "boolean",

@@ -50,7 +50,7 @@ fn watched_with(tx: &Tx, bundle: &SchemaBundle) -> object::Result<WatchedFields>
 fn in_object_layer(error: Error) -> object::Error {
     match error {
         Error::Object(error) => error,
-        // The transaction may still move or change what another version has stored.
+        // The transaction may still move or change objects that another version has stored.
         error if error.is_about_versions() => object::Error::RulesBroken(Box::new(error)),
         error @ Error::Hook { .. } => object::Error::Hook(Box::new(error)),
         error => object::Error::RulesBroken(Box::new(error)),

@@ -1,5 +1,5 @@
-//! What a model struct says about its object type. `#[derive(PermazenObject)]` writes this constant
-//! data.
+//! The declaration of an object type by a model struct. `#[derive(PermazenObject)]` writes this
+//! constant data.
 
 use std::any::TypeId;
 
@@ -285,7 +285,7 @@ impl ValueDecl {
     }
 }
 
-/// What the schema says about the values of a Rust type.
+/// The values of a Rust type, as the schema describes them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum ValueKind {
     Plain(EncodingId),
@@ -397,8 +397,8 @@ pub struct ExcludeBound {
     pub inclusive: bool,
 }
 
-/// What happens to the values of a field whose definition has changed, when its object moves to the
-/// schema of the models. See `docs/src/evolution.md`.
+/// The treatment of the values of a field whose definition has changed, when its object moves to
+/// the schema of the models. See `docs/src/evolution.md`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub enum Upgrade {
     /// The values are converted exactly: converting them back would give the same bytes. If that is

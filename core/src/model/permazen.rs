@@ -106,8 +106,8 @@ impl Permazen {
         self.shared.database.kv().counters()
     }
 
-    /// What becomes of objects that were stored with other models: which fields stay as they are,
-    /// are converted or would be lost, and which indexes lack the objects. This is judged by the
+    /// The report on objects that were stored with other models: which fields stay as they are, are
+    /// converted or would be lost, and which indexes lack the objects. This is judged by the
     /// recorded schemas; no value is read.
     ///
     /// Cost: for each type of each other recorded schema a seek, and a step per object up to

@@ -1,4 +1,4 @@
-//! What references can refer to.
+//! Targets of references.
 
 use std::any::TypeId;
 
@@ -10,7 +10,7 @@ use super::tx::Tx;
 use crate::encoding::{self, Encodable, EncodingId, Reader, SchemaForm, Value};
 use crate::id::ObjId;
 
-/// What a [`Ref`] can refer to: a model, a kind of models, or [`Any`](crate::Any) object.
+/// A target of a [`Ref`]: a model, a kind of models, or [`Any`](crate::Any) object.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is no model or kind",
     label = "no object is of this type",

@@ -52,10 +52,10 @@ impl Deref for Transaction {
 }
 
 impl CommitError {
-    /// The transaction, still open, if objects break rules, or what another version of the program
-    /// has stored keeps a function from checking them. Changes that `before_commit` callbacks and
-    /// the check have made stay in it. It can be used and committed again. Callbacks before the
-    /// commit are then called again.
+    /// The transaction, still open, if objects break rules, or objects of another version of the
+    /// program keep a function from checking them. Changes that `before_commit` callbacks and the
+    /// check have made stay in it. It can be used and committed again. Callbacks before the commit
+    /// are then called again.
     pub fn into_transaction(self) -> Option<Transaction> {
         self.into_parts().1
     }

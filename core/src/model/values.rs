@@ -1,5 +1,5 @@
-//! What setters and queries accept as a value, and the values that only models have: enums and
-//! counters. Handles as values are in `kind/within.rs` and `any_obj.rs`.
+//! The types that setters and queries accept as values, and the values that only models have: enums
+//! and counters. Handles as values are in `kind/within.rs` and `any_obj.rs`.
 
 use std::ops::{AddAssign, SubAssign};
 use std::str::FromStr;

@@ -36,7 +36,7 @@ pub enum Error {
         id: ObjId,
         /// The name of its type; `None` if no recorded schema has the type.
         type_name: Option<Arc<str>>,
-        /// What was attempted; empty if that is clear.
+        /// The attempted operation; empty if it is clear.
         attempted: String,
     },
     /// The object cannot be deleted because another one refers to it.
@@ -128,7 +128,7 @@ pub enum Error {
     /// Stored bytes contradict the schema or each other.
     #[error("inconsistent database: {what}")]
     Inconsistent {
-        /// What was found, and on which object, field and key.
+        /// The contradiction, with the object, field and key.
         what: String,
     },
     /// An object has a schema that is not recorded.
@@ -147,7 +147,7 @@ pub enum Error {
     InvalidValue {
         /// The field, and the object if there is one.
         field: String,
-        /// What is wrong with the value. [`EncodingError::InvalidReference`] if it refers to an
+        /// The problem with the value. [`EncodingError::InvalidReference`] if it refers to an
         /// object of a type that the field does not allow.
         r#source: EncodingError,
     },
@@ -158,7 +158,7 @@ pub enum Error {
     UnknownEncoding {
         /// The field or index.
         of: String,
-        /// What cannot be done.
+        /// The operation that is impossible.
         why: &'static str,
         /// The encoding.
         encoding: EncodingId,
@@ -202,13 +202,13 @@ pub enum Error {
     /// The source and the destination of a copy do not fit together.
     #[error("{what}")]
     SchemaMismatch {
-        /// What does not fit.
+        /// The mismatch.
         what: String,
     },
     /// Another bad argument.
     #[error("{what}")]
     InvalidArgument {
-        /// What is wrong with it.
+        /// The problem.
         what: String,
     },
     /// An index entry of an object of another schema has a value that the queried index cannot
@@ -459,8 +459,8 @@ pub(crate) fn first_to_say(
     errors.filter_map(says).next().unwrap_or(false)
 }
 
-/// What an error says about running the transaction again, if it is one of this layer, of the
-/// store or of the layer above.
+/// Whether an error permits to run the transaction again; `None` if it is no error of this layer,
+/// of the store or of the layer above.
 fn says_retryable(error: &(dyn std::error::Error + 'static)) -> Option<bool> {
     let own = error.downcast_ref::<Error>().map(Error::is_retryable);
     own.or_else(|| error.downcast_ref::<KvError>().map(KvError::is_retryable))

@@ -1,4 +1,4 @@
-//! What a transaction knows about an object: its schema and type.
+//! The facts about objects that a transaction caches: schema and type.
 
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
@@ -111,7 +111,7 @@ impl InfoCache {
     }
 }
 
-/// What a transaction knows about objects.
+/// The cached facts about objects.
 #[derive(Default)]
 pub(super) struct Infos {
     cache: RefCell<InfoCache>,

@@ -1,4 +1,4 @@
-//! What can go wrong with object XML.
+//! Errors of object XML.
 
 use permazen_kv::__internal::WithCauses;
 
@@ -20,7 +20,7 @@ pub enum ObjectXmlError {
         line: u64,
         /// Column.
         column: u64,
-        /// What is wrong there.
+        /// The problem there.
         message: String,
     },
     /// A text, or null, is not a value of its field.
@@ -37,7 +37,7 @@ pub enum ObjectXmlError {
         field: String,
         /// The text in quotes, possibly shortened, or `null`.
         text: String,
-        /// What is wrong with it.
+        /// The problem with it.
         r#source: EncodingError,
     },
     /// A schema of the document is invalid, or contradicts the database.
@@ -47,7 +47,7 @@ pub enum ObjectXmlError {
         line: u64,
         /// Column.
         column: u64,
-        /// What is wrong with it.
+        /// The problem with it.
         r#source: SchemaError,
     },
     /// An object cannot be put into the database.

@@ -7,7 +7,7 @@ use crate::id::ObjId;
 use crate::object::Transaction;
 use crate::schema::ResolvedType;
 
-/// What `generated:TYPE:SUFFIX` stands for: an object of that type with a new random ID. The ID is
+/// The meaning of `generated:TYPE:SUFFIX`: an object of that type with a new random ID. The ID is
 /// the same wherever the name occurs. Keep this value if more documents name the same objects and
 /// will be read into the same database.
 ///

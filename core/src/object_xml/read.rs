@@ -21,7 +21,7 @@ pub struct ObjectXmlReader<'a> {
     ids: Option<&'a mut GeneratedIds>,
 }
 
-/// What was read.
+/// The result of an import.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Imported {

@@ -34,7 +34,7 @@ pub enum OpenError {
     Url {
         /// How such a URL is written.
         form: &'static str,
-        /// What is wrong.
+        /// The problem.
         reason: &'static str,
     },
     /// Something is to be created, and the name does not say of which kind.
@@ -54,7 +54,7 @@ pub enum OpenError {
     NotAFile {
         /// The path.
         path: Box<Path>,
-        /// What it is.
+        /// The kind of file.
         found: &'static str,
     },
     /// The file could not be read.
@@ -70,7 +70,7 @@ pub enum OpenError {
     Xml {
         /// The file.
         path: Box<Path>,
-        /// What is wrong with it.
+        /// The problem with it.
         r#source: Box<XmlError>,
     },
     /// An XML dump was changed while it was read.

@@ -267,7 +267,7 @@ pub struct OpenStore {
 }
 
 impl OpenStore {
-    /// What kind of store it is.
+    /// The kind of the store.
     pub fn kind(&self) -> StoreKind {
         self.kind
     }
@@ -331,9 +331,9 @@ impl OpenStore {
         &self.name
     }
 
-    /// What was wrong with the settings of the server when the store was opened, and what to do
-    /// about it; empty for a store without a server. Opening a store on PostgreSQL also logs it as
-    /// warnings of `tracing`.
+    /// The problems of the settings of the server when the store was opened, with remedies; empty
+    /// for a store without a server. Opening a store on PostgreSQL also logs it as warnings of
+    /// `tracing`.
     ///
     /// ```
     /// let store = permazen::open("memory:")?;

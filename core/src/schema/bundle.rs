@@ -35,7 +35,7 @@ pub struct SchemaBundle {
     type_storage_ids: HashMap<Arc<str>, StorageId>,
 }
 
-/// What a storage ID stands for: one item, in all the recorded schemas that have it.
+/// The item of a storage ID, in all the recorded schemas that have it.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct BundleItem {
@@ -70,7 +70,7 @@ pub enum ResolvedPart {
 }
 
 impl BundleItem {
-    /// What kind of item it is.
+    /// The kind of the item.
     pub fn kind(&self) -> ItemKind {
         self.schema_id.kind()
     }
@@ -237,7 +237,7 @@ impl SchemaBundle {
         self.recorded.index_of(id).and_then(|index| self.schema(index))
     }
 
-    /// What a storage ID stands for.
+    /// The item of a storage ID.
     pub fn item(&self, id: StorageId) -> Option<&BundleItem> {
         let at = self.items.binary_search_by_key(&id, |item| item.storage_id).ok()?;
         self.items.get(at).map(|item| &**item)

@@ -10,7 +10,7 @@ use super::item::Item;
 use super::model::{CompositeIndex, Field, FieldKind, ObjectType, SchemaModel, Simple, SimpleKind};
 use super::schema_id::SchemaId;
 
-/// What changes between two schemas, and what happens to an object of the old schema when it is
+/// The changes between two schemas, and their effects on an object of the old schema that is
 /// migrated to the new one. It displays as text for people, or as `no changes`.
 ///
 /// ```
@@ -45,7 +45,7 @@ pub struct SchemaComparison {
 pub struct TypeDifference {
     /// Its name.
     pub name: String,
-    /// What happens to it.
+    /// The effect on it.
     pub effect: TypeEffect,
     /// The fields that differ, in name order; only if the type is changed.
     pub fields: Vec<FieldDifference>,
@@ -53,7 +53,7 @@ pub struct TypeDifference {
     pub indexes: Vec<IndexDifference>,
 }
 
-/// What happens to an object type.
+/// The effect on an object type.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum TypeEffect {
     /// It is new.
@@ -70,11 +70,11 @@ pub enum TypeEffect {
 pub struct FieldDifference {
     /// Its name.
     pub name: String,
-    /// What happens to its content.
+    /// The effect on its content.
     pub effect: FieldEffect,
 }
 
-/// What happens to the content of a field when an object is migrated.
+/// The effect of a migration on the content of a field.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum FieldEffect {
@@ -132,11 +132,11 @@ pub struct Narrowed {
 pub struct IndexDifference {
     /// Its name.
     pub name: String,
-    /// What happens to it.
+    /// The effect on it.
     pub effect: IndexEffect,
 }
 
-/// What happens to a composite index.
+/// The effect on a composite index.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum IndexEffect {
     /// Migrated objects get an entry.

@@ -13,9 +13,9 @@ use crate::id::StorageId;
 /// A difference between two schemas, and its details.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Difference {
-    /// What differs.
+    /// The difference.
     pub text: String,
-    /// What differs inside it.
+    /// The differences inside it.
     pub details: Vec<Difference>,
 }
 

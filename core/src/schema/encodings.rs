@@ -7,7 +7,7 @@ use crate::encoding::{
     Encoding, EncodingRegistry, EnumArrayEncoding, EnumEncoding, ReferenceEncoding, UnknownEncoding,
 };
 
-/// What to do with values whose encoding is not registered.
+/// The treatment of values whose encoding is not registered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum UnknownEncodings {
     /// Refuse to open a database if a recorded schema has one.

@@ -1,4 +1,4 @@
-//! What can be wrong with a schema, or with what a database says about its schemas.
+//! Errors of schemas, and of the schemas that a database records.
 
 use std::fmt;
 
@@ -9,7 +9,7 @@ use super::SchemaId;
 /// Result of a schema operation.
 pub(crate) type Result<T> = std::result::Result<T, SchemaError>;
 
-/// What can be wrong with a schema, or with what a database says about its schemas.
+/// An error of a schema, or of the schemas that a database records.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SchemaError {
@@ -23,7 +23,7 @@ pub enum SchemaError {
         line: u64,
         /// Column in characters, from 1.
         column: u64,
-        /// What is wrong there.
+        /// The problem there.
         message: String,
     },
     /// The schema is not recorded in the database, and recording new schemas was not allowed.
@@ -54,13 +54,13 @@ pub enum SchemaError {
         item: String,
         /// The storage ID that the schema asks for.
         wanted: u32,
-        /// What contradicts it, and what to ask for instead.
+        /// The contradiction, and the storage ID to ask for instead.
         reason: String,
     },
     /// The meta-data of the database contradicts itself or is damaged.
     #[error("inconsistent database: {what}{}", Key(.key))]
     Inconsistent {
-        /// What was found.
+        /// The contradiction.
         what: String,
         /// The key at fault.
         key: Option<Vec<u8>>,
@@ -128,7 +128,7 @@ impl SchemaError {
 pub struct Problem {
     /// Where: `ObjectType "Person" / field "name"`.
     pub location: String,
-    /// What is wrong.
+    /// The problem.
     pub message: String,
 }
 

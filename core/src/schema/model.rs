@@ -241,7 +241,7 @@ impl Field {
         self.storage_id
     }
 
-    /// What the field holds.
+    /// The kind of the field, with its properties.
     pub fn kind(&self) -> &FieldKind {
         &self.kind
     }
@@ -272,7 +272,7 @@ pub const KEY: &str = "key";
 /// Name of the value sub-field of maps.
 pub const VALUE: &str = "value";
 
-/// What a field holds.
+/// The kind of a field, with its properties.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum FieldKind {
     /// One value.
@@ -323,7 +323,7 @@ impl SubField {
         self.storage_id
     }
 
-    /// What it holds.
+    /// The type of its values.
     pub fn simple(&self) -> &Simple {
         &self.simple
     }
@@ -375,7 +375,7 @@ impl Simple {
         self
     }
 
-    /// What happens to a referring object when the object it refers to is deleted.
+    /// Sets the action on a referring object when the object it refers to is deleted.
     /// [`DeleteAction::Ignore`] also allows references to deleted objects, and the other actions
     /// forbid them. No effect on other kinds of values.
     #[must_use]
@@ -479,7 +479,7 @@ impl Default for Reference {
 }
 
 impl Reference {
-    /// What happens to a referring object when the object it refers to is deleted.
+    /// The action on a referring object when the object it refers to is deleted.
     pub fn inverse_delete(&self) -> DeleteAction {
         self.inverse_delete
     }
@@ -501,7 +501,7 @@ impl Reference {
     }
 }
 
-/// What happens to referring objects when an object is deleted.
+/// The action on referring objects when an object is deleted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum DeleteAction {
     /// Nothing: the reference stays and refers to no object.

@@ -103,8 +103,8 @@ impl SchemaConfig {
     }
 }
 
-/// What a program remembers about a database between transactions: the decoded schemas, and whether
-/// unused schemas were dropped before.
+/// The state that a program keeps of a database between transactions: the decoded schemas, and
+/// whether unused schemas were dropped before.
 ///
 /// Each opened database has one. All its transactions share it.
 #[derive(Debug)]
@@ -114,7 +114,7 @@ pub struct DatabaseState {
     last: Mutex<Last>,
 }
 
-/// What is remembered about the last transaction that was opened successfully.
+/// The state after the last transaction that was opened successfully.
 #[derive(Debug, Clone, Default)]
 struct Last {
     open: Option<Arc<LastOpen>>,
@@ -296,7 +296,7 @@ pub fn open_schema(
     open_schema_at(kv, AsOf::Unknown, false, state, config)
 }
 
-/// What is known about the state of the store that a transaction sees.
+/// The knowledge about the state of the store that a transaction sees.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum AsOf {
     /// The store has this version, and the transaction has written nothing.

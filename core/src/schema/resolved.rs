@@ -144,7 +144,7 @@ pub struct ResolvedField {
     /// The composite indexes it is part of, as positions in the type's list.
     #[doc(hidden)]
     pub indexes: Vec<usize>,
-    /// What it holds.
+    /// Its kind, with the properties of the kind.
     #[doc(hidden)]
     pub kind: ResolvedKind,
     /// Whether few pairs lie between the object's own pair and the one of this field, whatever the
@@ -197,7 +197,7 @@ impl ResolvedField {
         self.reference().is_some()
     }
 
-    /// What is special about its values if they are references.
+    /// The properties of its values if they are references.
     pub(crate) fn reference(&self) -> Option<&ReferenceInfo> {
         self.simple()?.reference.as_ref()
     }
@@ -218,11 +218,11 @@ pub struct Parent {
     pub storage_id: StorageId,
     /// The storage ID in the form it has in keys.
     pub key: StorageIdKey,
-    /// What the sub-field is to it.
+    /// The role of the sub-field in it.
     pub role: SubFieldRole,
 }
 
-/// What a sub-field is to its parent.
+/// The role of a sub-field in its parent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum SubFieldRole {
     /// The elements of a set.
@@ -235,7 +235,7 @@ pub enum SubFieldRole {
     MapValue,
 }
 
-/// What a field holds.
+/// The kind of a field, with its properties.
 #[derive(Debug)]
 pub enum ResolvedKind {
     /// One value.
@@ -299,7 +299,7 @@ impl ResolvedSimple {
 pub struct ReferenceInfo {
     /// The storage IDs of the types it may refer to, ascending; `None` means every type.
     pub allowed: Option<Box<[StorageId]>>,
-    /// What happens to the referring object when the object it refers to is deleted.
+    /// The action on the referring object when the object it refers to is deleted.
     pub inverse_delete: DeleteAction,
     /// Whether the object that is referred to is deleted with the referring object.
     pub forward_delete: bool,

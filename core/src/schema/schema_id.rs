@@ -9,7 +9,7 @@ use sha2::{Digest, Sha256};
 use super::item::{Item, Part};
 use super::model::{CompositeIndex, Field, FieldKind, ObjectType, SchemaModel, Simple, SimpleKind};
 
-/// What a [`SchemaId`] stands for. The names are those of the XML elements.
+/// The kind of item that a [`SchemaId`] stands for. The names are those of the XML elements.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum ItemKind {
     /// A whole schema.
@@ -119,7 +119,7 @@ impl SchemaId {
         stream.finish(ItemKind::ObjectType)
     }
 
-    /// What the ID stands for.
+    /// The kind of item that the ID stands for.
     pub fn kind(&self) -> ItemKind {
         self.kind
     }

@@ -231,7 +231,7 @@ pub(crate) struct Change<'t> {
     pub(crate) new: Option<&'t [u8]>,
 }
 
-/// A number in a table, and what two versions of the table have for it.
+/// A number in a table, and its values in two versions of the table.
 type Difference<'m, K> = (K, Option<&'m Arc<[u8]>>, Option<&'m Arc<[u8]>>);
 
 /// The differences between two tables, in ascending order.

@@ -24,7 +24,7 @@ pub(crate) type Position = (u64, u64);
 /// Why reading a document cannot continue.
 #[derive(Debug)]
 pub(crate) enum Fault {
-    /// What is wrong, and where; `None` means where the last tag began.
+    /// The problem, and its position; `None` means where the last tag began.
     Document { at: Option<Position>, message: String },
     /// Reading failed.
     Io(io::Error),

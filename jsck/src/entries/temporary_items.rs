@@ -24,7 +24,7 @@ pub(crate) fn write_item(out: &mut impl Write, item: Option<&[u8]>) -> io::Resul
     out.write_all(item)
 }
 
-/// What comes next in a file.
+/// The next item of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Next {
     Item,

@@ -24,7 +24,7 @@ pub(crate) struct ContentPair<'p> {
     pub(crate) field: &'p ResolvedField,
     /// The whole key.
     pub(crate) key: &'p [u8],
-    /// What follows object ID and field storage ID in the key.
+    /// The bytes after object ID and field storage ID in the key.
     pub(crate) tail: &'p [u8],
     pub(crate) value: &'p [u8],
 }

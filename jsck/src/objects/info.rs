@@ -35,7 +35,7 @@ impl<'b> MetaReader<'b> {
     }
 }
 
-/// What the meta-data of an object says.
+/// The meta-data of an object, decoded.
 #[derive(Debug)]
 pub(crate) enum Meta<'b> {
     /// The object is valid, perhaps with a small flaw.
@@ -48,7 +48,7 @@ pub(crate) enum Meta<'b> {
     TypeNotInSchema(SchemaIndex),
 }
 
-/// What is wrong with meta-data that can still be used.
+/// A flaw of meta-data that can still be used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum MetaFlaw {
     Flags(u8),

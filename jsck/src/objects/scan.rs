@@ -20,7 +20,7 @@ use crate::report::output::{Checked, Output};
 use crate::running::workers::visit;
 use crate::selection::Selection;
 
-/// What a scan of objects needs.
+/// The context of a scan of objects.
 pub(crate) struct ObjectScan<'a, 'c, 'o> {
     pub(crate) kv: &'a dyn KvRead,
     pub(crate) bundle: &'a SchemaBundle,

@@ -171,7 +171,7 @@ impl CheckArgs {
         self.repair.is_some() && !self.yes && !self.dry_run
     }
 
-    /// What a repair may change.
+    /// The pairs that a repair may change.
     pub(super) fn scope(&self) -> RepairScope {
         match self.repair {
             Some(Scope::Derived) => RepairScope::Derived,
@@ -179,7 +179,7 @@ impl CheckArgs {
         }
     }
 
-    /// What is read as text, with the option that names it.
+    /// The text files that are read, each with the option that names it.
     fn inputs(&self) -> impl Iterator<Item = (&'static str, &Path)> {
         let files = self.schemas.iter().filter_map(|text| text.split_once('='));
         let schemas = files.map(|(_, file)| ("--schema", Path::new(file)));

@@ -174,7 +174,7 @@ struct Repair<'r, 'o> {
     asked: Cell<Duration>,
 }
 
-/// What a check shows that could repair the database.
+/// The result of a check that could repair the database.
 struct Look {
     repair: RepairReport,
     plan: Plan,

@@ -110,8 +110,8 @@ pub(super) fn open(
     Ok(Database { path: dump.path().to_path_buf(), store: Store::Xml(dump) })
 }
 
-/// The warnings that every user should see. What only makes the server slow is advice that always
-/// comes, and would hide the others.
+/// The warnings that every user should see. Warnings about speed alone always come, and would hide
+/// the others.
 fn dangers(store: &OpenStore) -> impl Iterator<Item = &Warning> {
     store.warnings().iter().filter(|warning| warning.kind() != WarningKind::Speed)
 }
@@ -159,7 +159,7 @@ impl Database {
         &self.path
     }
 
-    /// What it is.
+    /// Its kind.
     pub(super) fn kind(&self) -> StoreKind {
         match &self.store {
             Store::Xml(_) => StoreKind::Xml,
@@ -174,7 +174,7 @@ impl Database {
         }
     }
 
-    /// What is wrong with the settings of its server so that commits can be lost.
+    /// The warnings about settings of its server with which commits can be lost.
     pub(super) fn dangers(&self) -> impl Iterator<Item = &Warning> {
         let store = match &self.store {
             Store::Xml(_) => None,
@@ -188,7 +188,7 @@ impl Database {
         self.store().statistics().ok()?.entries
     }
 
-    /// What is wrong with the structure of the store. Empty for stores that cannot check it.
+    /// The defects in the structure of the store. Empty for stores that cannot check it.
     ///
     /// # Errors
     /// If the host wants to stop. The caller need not wait for the reader then: another thread

@@ -17,12 +17,12 @@ pub(super) type Failure = Box<dyn std::error::Error + Send + Sync>;
 #[error("{0}")]
 pub(super) struct Busy(pub(super) String);
 
-/// What became of a commit; an error is one line for the user.
+/// The outcome of a commit; an error is one line for the user.
 pub type Committed = Result<(), Box<dyn std::error::Error + Send + Sync>>;
 
 /// The program that runs a check.
 pub trait Host {
-    /// What messages on standard error begin with: `jsck`.
+    /// The beginning of messages on standard error: `jsck`.
     fn name(&self) -> &str;
 
     /// Whether the output is seen on a terminal that shows colours.

@@ -1,6 +1,6 @@
 //! The program `jsck`, as a function that other programs can call: [`check`] opens a database,
-//! checks and repairs it, and tells in text or JSON what it has found. The command `check` of the
-//! shell is the same function.
+//! checks and repairs it, and writes its findings as text or JSON. The command `check` of the shell
+//! is the same function.
 //!
 //! The caller is the [`Host`]: it has the name that messages begin with, knows when to stop, asks
 //! questions, and knows the encodings. [`Process`] is the host for a process that does nothing

@@ -1,4 +1,4 @@
-//! Showing findings and results: what text and JSON have in common.
+//! Findings and results, as text and as JSON show them.
 
 use std::path::PathBuf;
 
@@ -6,12 +6,12 @@ use super::database::Database;
 use super::plan::Change;
 use crate::{Finding, RepairReport, Report};
 
-/// What a repair did.
+/// The result of a repair.
 pub(super) struct Mended {
     /// How many pairs were put or removed.
     pub(super) changes: u64,
     pub(super) passes: u32,
-    /// What is still wrong.
+    /// The findings that are left.
     pub(super) left: u64,
     /// How many findings are not about indexes, if only indexes are to be repaired.
     pub(super) left_alone: u64,
@@ -38,7 +38,7 @@ impl Mended {
     }
 }
 
-/// What else the end of the output says.
+/// The other figures at the end of the output.
 #[derive(Default)]
 pub(super) struct End<'e> {
     pub(super) seconds: f64,

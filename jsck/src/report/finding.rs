@@ -1,4 +1,4 @@
-//! What the checker reports.
+//! Findings of the checker.
 
 use std::fmt::{self, Write};
 
@@ -18,20 +18,20 @@ pub struct Finding {
     pub key: Vec<u8>,
     /// The value that is stored under the key now; `None` if there is none.
     pub value: Option<Vec<u8>>,
-    /// What repair does.
+    /// The action of a repair.
     pub fix: Fix,
     /// The object that it is about, if any.
     pub object: Option<ObjId>,
     /// The schema item that it is about: `Person`, `Person.name`, `Person.tags.element`,
     /// `Person#nameAge`.
     pub item: Option<String>,
-    /// What is wrong, in words.
+    /// The problem, in words.
     pub detail: String,
-    /// What the key stands for, if it can be decoded.
+    /// The meaning of the key, if it can be decoded.
     pub decoded_key: Option<String>,
 }
 
-/// What repair does about a finding.
+/// The action of a repair on a finding.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Fix {
     /// The key is removed.

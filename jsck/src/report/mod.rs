@@ -1,4 +1,4 @@
-//! What a check reports: findings with their fixes, keys in words, and the changes of a repair.
+//! Reports of a check: findings with their fixes, keys in words, and the changes of a repair.
 
 pub(crate) mod changes;
 pub(crate) mod finding;

@@ -33,7 +33,7 @@ impl<E: Into<Error>> From<E> for Halt {
 /// Result of a part of the check.
 pub(crate) type Checked<T = ()> = Result<T, Halt>;
 
-/// Passes findings on, counts them, and collects what a repair has to do.
+/// Passes findings on, counts them, and collects the changes that a repair must make.
 pub(crate) struct Output<'a> {
     pub(crate) sink: &'a mut dyn FnMut(&Finding),
     pub(crate) progress: &'a mut dyn FnMut(&Progress),

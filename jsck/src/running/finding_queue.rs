@@ -25,7 +25,7 @@ struct State {
     abandoned: bool,
 }
 
-/// What a queue returns.
+/// The next item of a queue.
 pub(crate) enum Next {
     Finding(Finding),
     /// Nothing yet.

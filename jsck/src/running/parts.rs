@@ -13,7 +13,7 @@ pub(crate) struct Part {
     max: Vec<u8>,
 }
 
-/// What a part contains.
+/// The content of a part.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum PartContent {
     /// Whole objects of a type.

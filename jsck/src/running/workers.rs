@@ -132,7 +132,7 @@ impl<'r> Readers<'r> {
     }
 }
 
-/// What the threads share.
+/// The state that the threads share.
 struct Shared<'s, R> {
     work: &'s Work<'s, R>,
     parts: &'s [Part],

@@ -16,7 +16,7 @@ use crate::report::finding::{Class, Finding};
 use crate::report::output::{Checked, Output};
 use crate::{Error, Options};
 
-/// What the tables hold, after each entry was checked on its own.
+/// The content of the tables, after each entry was checked on its own.
 #[derive(Debug, Default)]
 pub(crate) struct Tables {
     /// The tables as they will be after repair.
@@ -209,7 +209,7 @@ fn schema_entry(
     Ok(())
 }
 
-/// What an override does to an entry: it replaces or drops it.
+/// Applies an override to an entry: replaces or drops it.
 fn overridden<T>(
     what: &str,
     decoded: &Result<T, (Class, String)>,

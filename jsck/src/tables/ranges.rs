@@ -41,7 +41,7 @@ impl IndexRange {
     }
 }
 
-/// What follows the object ID in an index entry.
+/// The bytes after the object ID in an index entry.
 #[derive(Debug)]
 pub(crate) enum Tail {
     Nothing,

@@ -1,6 +1,6 @@
-//! What a commit guarantees when it returns.
+//! The guarantee of a commit that has returned.
 
-/// What a commit guarantees when it returns.
+/// The guarantee of a commit that has returned.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum Durability {

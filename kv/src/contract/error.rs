@@ -173,7 +173,7 @@ pub enum KvError {
     },
 }
 
-/// What to do about an error of a layer that is itself a store; see [`KvError::Other`].
+/// The way to treat an error of a layer that is itself a store; see [`KvError::Other`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ErrorFamily {

@@ -53,7 +53,7 @@ impl Warning {
         self.kind
     }
 
-    /// What happens, by which setting, and what to set.
+    /// The effect, the setting that causes it, and the value to set.
     pub fn text(&self) -> &str {
         &self.text
     }

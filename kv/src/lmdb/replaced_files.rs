@@ -91,7 +91,7 @@ impl Files {
     }
 }
 
-/// What happened to the file that was at `path`; `None` if it is still there.
+/// The change of the file that was at `path`; `None` if it is still there.
 fn state(directory: &Path, path: &Path, opened: FileId) -> Result<Option<&'static str>> {
     match file_at(path) {
         Ok(Some(found)) if found == opened => Ok(None),

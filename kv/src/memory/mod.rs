@@ -322,7 +322,7 @@ impl KvTransaction for MemoryTransaction {
         {
             store.publish(CommittedTree { tree: tree.clone(), version: version + 1 });
             let written = store.shared.watches.take_where(|key| tree.has_written(&before, key));
-            // The commit is over: who is woken on this thread may write at once.
+            // The commit is over: a waker that is called on this thread may write at once.
             drop(permit);
             written.tell();
             return store.shared.writer.counts().committed(Ok(()));

@@ -258,7 +258,7 @@ impl<S: AtomicKvStore> Engine<S> {
             true => self.watches.take_where(|_| true),
             false => self.watches.take_written(&writes),
         };
-        // The commit is over: who is woken on this thread may commit at once.
+        // The commit is over: a waker that is called on this thread may commit at once.
         drop(committing);
         drop(turn);
         written.tell();

@@ -21,7 +21,7 @@ const DOES_NOT_ENCRYPT: &str = "the server does not encrypt connections";
 /// The error if the server closes the connection instead of answering.
 const MAYBE_DOES_NOT_ENCRYPT: &str = "the server has closed the connection when encryption began: perhaps it does not encrypt connections";
 
-/// What to do with a key that cannot be read.
+/// The remedy for a key that cannot be read.
 const ENCRYPTED_KEY: &str = "the key is encrypted, and no password is asked for: write it without one, as `openssl pkey -in KEY -out NEW` does";
 
 /// Where systems keep the certificates that they trust.
@@ -200,7 +200,7 @@ impl Encryption {
         Ok(EncryptedStream(StreamOwned::new(connection, socket)))
     }
 
-    /// What was wrong, and what to do if no trusted authority has signed the certificate.
+    /// The problem, and the remedy if no trusted authority has signed the certificate.
     fn refused(&self, error: &io::Error) -> String {
         use rustls::{CertificateError, Error};
         let of_tls = error.get_ref().and_then(|error| error.downcast_ref::<Error>());

@@ -88,7 +88,7 @@ impl SqliteBuilder {
         self
     }
 
-    /// What a commit guarantees when it returns; [`Durability::Full`] unless set.
+    /// Sets the guarantee of a commit that has returned; [`Durability::Full`] unless set.
     #[must_use]
     pub fn durability(mut self, durability: Durability) -> Self {
         self.options.durability = durability;

@@ -47,7 +47,7 @@ pub struct TimeLimit {
     /// From the call of the resolver until it is done. `None` means without limit; the page stays
     /// open as long, and its other heads wait.
     pub limit: Option<Duration>,
-    /// What happens after that.
+    /// The outcome of the merge after that.
     pub fallback: Fallback,
 }
 
@@ -58,7 +58,7 @@ impl Default for TimeLimit {
     }
 }
 
-/// What happens to a merge whose resolver has not decided in time.
+/// The outcome of a merge whose resolver has not decided in time.
 ///
 /// Another copy of the page can come to another merge. Then neither has changes of its own, and the
 /// merge of both is the older one.

@@ -207,7 +207,7 @@ impl History {
             let by = self.random.random_range(-50..100);
             self.sum += by;
             tx.adjust_counter(b"#sum", by).unwrap();
-            // Everybody writes these.
+            // All copies write these.
             let shared = format!("shared {}", self.below(3)).into_bytes();
             match self.below(4) {
                 0 => tx.remove(&shared).unwrap(),

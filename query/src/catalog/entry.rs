@@ -82,7 +82,7 @@ impl TypeEntry {
     }
 }
 
-/// What a field's index is on.
+/// The field or fields of a field's index.
 pub(crate) fn kind_of(field: &ResolvedField) -> IndexKind {
     match field.parent.as_ref().map(|parent| parent.role) {
         None => IndexKind::Field,
@@ -112,7 +112,7 @@ pub struct IndexEntry {
     pub name: Arc<str>,
     /// The storage ID with which the keys of the index begin. Other types can have the same index.
     pub storage_id: StorageId,
-    /// What it is on.
+    /// Its field or fields.
     #[doc(hidden)]
     pub kind: IndexKind,
     /// The indexed fields; one unless it is composite.

@@ -73,11 +73,11 @@ impl CheckedAssignment {
 pub(crate) struct FieldChange {
     /// The field.
     pub(crate) field: Arc<ResolvedField>,
-    /// What changes.
+    /// The change.
     pub(crate) change: ChangeTo,
 }
 
-/// What changes in a field. Values, elements and keys are encoded.
+/// A change of a field. Values, elements and keys are encoded.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum ChangeTo {
     /// The whole value.

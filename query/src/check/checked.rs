@@ -15,7 +15,7 @@ pub struct Checked {
     pub(crate) text: String,
 }
 
-/// What a checked statement does.
+/// The action of a checked statement.
 #[derive(Debug, Clone)]
 pub(crate) enum CheckedKind {
     /// `find`

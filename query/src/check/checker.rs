@@ -1,4 +1,4 @@
-//! What is at hand while a statement is checked.
+//! The context in which a statement is checked.
 
 use std::borrow::Cow;
 

@@ -32,21 +32,21 @@ pub(crate) enum CheckedCondition {
     Test(Box<Test>),
 }
 
-/// What one of the values of a path must be.
+/// A test of the values of a path, one of which must pass it.
 #[derive(Debug, Clone)]
 pub(crate) struct Test {
     /// As it is written.
     pub(crate) text: String,
     /// The path.
     pub(crate) path: CheckedPath,
-    /// What a value of each kind must be; `None` matches no value of the kind.
+    /// The matcher for values of each kind; `None` matches no value of the kind.
     pub(crate) matchers: Vec<Option<Matcher>>,
 }
 
 /// Bounds of encoded values.
 pub(crate) type Bounds = (Bound<Vec<u8>>, Bound<Vec<u8>>);
 
-/// What an encoded value must be.
+/// A test of an encoded value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Matcher {
     /// This one.
@@ -138,7 +138,7 @@ impl Matcher {
 const MOST_RANGES: usize = 64;
 const NOT_ZERO: [char; 9] = ['1', '2', '3', '4', '5', '6', '7', '8', '9'];
 
-/// What a value of a kind must be, if numbers are compared by their value.
+/// The matcher for values of a kind, if numbers are compared by their value.
 pub(super) fn in_scales(kind: &ValueKind, matcher: Matcher) -> Matcher {
     match kind.is_decimal() {
         true => matcher.in_all_scales(kind.null.as_deref()),

@@ -95,14 +95,14 @@ pub(crate) struct CheckedIndex {
     pub(crate) object_type: Option<StorageId>,
     /// The storage ID with which the keys begin.
     pub(crate) storage_id: StorageId,
-    /// What the index is on.
+    /// The field or fields of the index.
     pub(crate) kind: IndexKind,
     /// The names and encodings of the indexed values.
     pub(crate) values: Vec<(Arc<str>, Arc<dyn Encoding>)>,
     /// For values of maps, the different encodings of the keys of those maps, with the types and
     /// schemas of the objects.
     pub(crate) map_keys: Vec<(Arc<dyn Encoding>, Vec<super::versions::Version>)>,
-    /// What the first values must be.
+    /// The matchers for the first values.
     pub(crate) bounds: Vec<Matcher>,
     /// Whether the last entry comes first.
     pub(crate) reverse: bool,

@@ -14,7 +14,7 @@ use permazen::schema::ResolvedField;
 use super::versions::Versions;
 use crate::syntax::Special;
 
-/// What a condition, order or column reads, beginning at an object.
+/// The path from an object to the value that a condition, order or column reads.
 ///
 /// It has any number of values, each of one of its `kinds`. It has none if a field on the way is
 /// not there, or a reference leads to no object.
@@ -43,14 +43,14 @@ pub(crate) struct Access {
     pub(crate) field: Arc<ResolvedField>,
     /// Whether the object's version has the field. Otherwise the field reads as its default.
     pub(crate) stored: bool,
-    /// What of it is read.
+    /// The part of it that is read.
     pub(crate) read: Read,
     /// The kind of its values, as a position in [`CheckedPath::kinds`]. Has no meaning for a field
     /// that is followed, and for a whole collection.
     pub(crate) kind: usize,
 }
 
-/// What of a field is read.
+/// The part of a field that is read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Read {
     /// The value of a simple field.
@@ -123,7 +123,7 @@ pub(crate) enum Origin {
     Stored,
     /// Counts, as values of type `long`.
     Counter,
-    /// Something that every object has.
+    /// A property of every object.
     Special(Special),
 }
 

@@ -64,7 +64,7 @@ pub(crate) enum CheckedUsing {
 /// A column, which shows a part of an object.
 #[derive(Debug, Clone)]
 pub(crate) struct CheckedColumn {
-    /// What it shows.
+    /// The path whose values it shows.
     pub(crate) path: CheckedPath,
     /// The path with names as they are recorded.
     pub(crate) plain: String,

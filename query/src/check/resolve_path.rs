@@ -14,7 +14,7 @@ use crate::mistake::{Mistake, is_bare_id, needs_at};
 use crate::syntax::{Literal, LiteralKind, Name, Part, Path, Span, Special};
 use crate::text::{self, MOST_DIGITS, Mismatch, whole};
 
-/// What a path is for.
+/// The use of a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum PathFor {
     /// A condition, which looks at each value. A set or list stands for its elements.

@@ -19,7 +19,7 @@ impl<T> FromIterator<(Version, T)> for Versions<T> {
 }
 
 impl<T> Versions<T> {
-    /// What there is for a version.
+    /// The item of a version.
     #[inline]
     pub(crate) fn get(&self, version: Version) -> Option<&T> {
         match self.0.as_slice() {

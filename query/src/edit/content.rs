@@ -28,7 +28,7 @@ pub(super) fn assign(
 /// `elements` are in order, each once.
 fn set(view: &SetView<'_>, elements: &[Vec<u8>]) -> Result<()> {
     for old in view.encoded().to_vec()? {
-        // What stays is left alone, so that listeners are told only of what differs.
+        // Elements that stay are left alone, so that listeners are told only of differences.
         if elements.binary_search(&old).is_err() {
             view.encoded().remove(&old)?;
         }

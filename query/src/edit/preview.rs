@@ -1,4 +1,4 @@
-//! What a `delete` would do.
+//! The preview of a `delete`.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use crate::error::QueryError;
 use crate::limits::Limits;
 use crate::run::matches;
 
-/// What a `delete` would do. It displays as lines.
+/// The preview of a `delete`. It displays as lines.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Preview {
@@ -56,8 +56,8 @@ pub struct PreviewReference {
     pub target: PreviewObject,
 }
 
-/// What a `delete` would do: which objects would go with those that match, which references would
-/// become null or be removed, and which forbid it. `None` if the statement is neither `delete` nor
+/// Previews a `delete`: which objects would go with those that match, which references would become
+/// null or be removed, and which forbid it. `None` if the statement is neither `delete` nor
 /// `explain delete`.
 ///
 /// The objects are deleted in a snapshot, which is dropped then. If the store has no snapshots

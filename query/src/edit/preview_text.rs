@@ -1,4 +1,4 @@
-//! What a `delete` would do, as lines and as JSON.
+//! The preview of a `delete`, as lines and as JSON.
 
 use std::fmt;
 

@@ -1,4 +1,4 @@
-//! What an index can do for a query: which conditions its entries meet, and which order they have.
+//! The use of an index for a query: the conditions that its entries meet, and their order.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -25,7 +25,7 @@ pub(super) struct Wanted<'q> {
     pub(super) order: &'q [CheckedOrder],
 }
 
-/// What an index can do.
+/// The use of an index for a query.
 pub(super) struct Candidate {
     /// The name of the index.
     pub(super) name: Arc<str>,
@@ -46,7 +46,7 @@ pub(super) struct Candidate {
     pub(super) by_id: bool,
 }
 
-/// What conditions say about the columns of an index.
+/// The bounds that conditions put on the columns of an index.
 struct Columns {
     /// The values of the first columns.
     equal: Vec<Matcher>,
@@ -56,7 +56,7 @@ struct Columns {
 }
 
 impl Candidate {
-    /// What indexes of one name can do together; `None` if nothing.
+    /// The use of the indexes of one name together; `None` if they are of no use.
     pub(super) fn of(
         wanted: &Wanted<'_>,
         entry: &TypeEntry,
@@ -160,7 +160,7 @@ fn part(
     Some(IndexPart { shape, spans, bounds, shared: shared && !all_fixed })
 }
 
-/// What the conditions say about the columns of an index, for objects of this version.
+/// The bounds that the conditions put on the columns of an index, for objects of this version.
 fn columns(wanted: &Wanted<'_>, index: &IndexEntry, version: Version) -> Columns {
     let single = is_of_fields(index.kind);
     let mut found = Columns { equal: Vec::new(), range: None, met: Vec::new() };
@@ -208,7 +208,7 @@ fn columns(wanted: &Wanted<'_>, index: &IndexEntry, version: Version) -> Columns
     found
 }
 
-/// What a condition says about the values of an indexed field.
+/// The bounds that a condition puts on the values of an indexed field.
 struct Told<'c> {
     /// The position of the condition.
     at: usize,
@@ -225,7 +225,8 @@ impl Told<'_> {
     }
 }
 
-/// What a condition says about the values of an indexed field, if it is about nothing else.
+/// The bounds that a condition puts on the values of an indexed field, if it is about that field
+/// alone.
 fn told<'c>(
     at: usize,
     condition: &'c CheckedCondition,

@@ -33,7 +33,7 @@ pub(super) struct Chooser<'p> {
 /// A query on the objects of one type.
 pub(super) struct TypeQuery<'q> {
     pub(super) entry: &'q TypeEntry,
-    /// What the objects must meet.
+    /// The conditions that the objects must meet.
     pub(super) conditions: Vec<&'q CheckedCondition>,
     pub(super) order: &'q [CheckedOrder],
     pub(super) limit: Option<u64>,
@@ -125,7 +125,7 @@ impl Chooser<'_> {
         Ok(plan)
     }
 
-    /// What each index of the type can do.
+    /// The use of each index of the type.
     fn candidates(
         &self,
         query: &TypeQuery<'_>,
@@ -387,7 +387,7 @@ pub(super) fn all_but(conditions: &[&CheckedCondition], met: &[usize]) -> Option
     }
 }
 
-/// What conditions say about the object's own ID.
+/// The matcher that conditions put on the object's own ID.
 fn about_id(condition: &CheckedCondition) -> Option<&Matcher> {
     let CheckedCondition::Test(test) = condition else { return None };
     let is_id = test.path.hops.is_empty() && test.path.special == Some(Special::Id);

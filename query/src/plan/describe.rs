@@ -166,7 +166,8 @@ fn query_parts(plan: &QueryPlan, columns: Option<&[&CheckedPath]>) -> Vec<Node> 
     parts
 }
 
-/// What is read of an object for a condition and some paths; all of it if there are no paths.
+/// The parts of an object that are read for a condition and some paths; all of it if there are no
+/// paths.
 fn all_reads(
     filter: Option<&CheckedCondition>,
     paths: Option<&[&CheckedPath]>,
@@ -177,8 +178,8 @@ fn all_reads(
     reads
 }
 
-/// What is read of each object that the source gives. If an index has several parts, what is read
-/// most.
+/// The parts that are read of each object that the source gives. If an index has several parts, the
+/// most of them.
 fn reads_at_first(plan: &QueryPlan, paths: Option<&[&CheckedPath]>, as_given: bool) -> Reads {
     let filter = plan.filter.as_ref();
     match &plan.source {
@@ -191,7 +192,7 @@ fn reads_at_first(plan: &QueryPlan, paths: Option<&[&CheckedPath]>, as_given: bo
     }
 }
 
-/// What is read of each object.
+/// The parts that are read of each object.
 fn per_object(whose: &str, reads: &Reads, what: &'static str) -> Node {
     if reads.in_one_go() {
         let line = format!("{whose}: 1 seek and a step for each pair");

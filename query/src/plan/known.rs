@@ -1,4 +1,4 @@
-//! What is known of a condition for all objects of one version of a type, without reading any.
+//! The truth of a condition for all objects of one version of a type, where no object need be read.
 
 use permazen::__internal::schema::ResolvedKind;
 

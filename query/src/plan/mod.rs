@@ -41,8 +41,8 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// The plan as JSON: an object with `what`, and `parts` that are such objects. What else an
-    /// object has is described in the guide (docs/src/query-language.md#explain).
+    /// The plan as JSON: an object with `what`, and `parts` that are such objects. The guide
+    /// describes the other members of an object (docs/src/query-language.md#explain).
     pub fn json(&self) -> String {
         self.root.json()
     }

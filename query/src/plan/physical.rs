@@ -1,4 +1,4 @@
-//! What a statement reads, and in which order.
+//! The physical plan: the pairs that a statement reads, and their order.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -18,13 +18,13 @@ use crate::syntax::SetOperator;
 pub(crate) struct QueryPlan {
     /// Where the objects come from; each comes once.
     pub(crate) source: Source,
-    /// What each of them must meet.
+    /// The condition that each of them must meet.
     pub(crate) filter: Option<CheckedCondition>,
     /// In which order they are.
     pub(crate) order: Ordering,
     /// How many at most.
     pub(crate) limit: Option<u64>,
-    /// What is worth knowing about the choice.
+    /// Remarks about the choice.
     pub(crate) notes: Vec<String>,
     /// If all objects of a type are read for lack of an index: which index would help.
     pub(crate) no_index: Option<String>,
@@ -101,11 +101,11 @@ pub(crate) struct IndexScan {
     pub(crate) name: String,
     /// The type whose objects are wanted.
     pub(crate) object_type: StorageId,
-    /// What is read. Each schema can have an index of its own.
+    /// The indexes that are read. Each schema can have one of its own.
     pub(crate) parts: Vec<IndexPart>,
     /// The schemas with objects that are not in the index. These objects are all read.
     pub(crate) completed: Vec<SchemaIndex>,
-    /// What the objects of these schemas must meet.
+    /// The condition that the objects of these schemas must meet.
     pub(crate) condition: Option<CheckedCondition>,
     /// Whether the objects come in the order of their IDs, each once.
     pub(crate) by_id: bool,
@@ -114,11 +114,11 @@ pub(crate) struct IndexScan {
 /// Entries of one index.
 #[derive(Debug, Clone)]
 pub(crate) struct IndexPart {
-    /// What entries look like.
+    /// The form of the entries.
     pub(crate) shape: EntryShape,
     /// Which are read, in order.
     pub(crate) spans: Vec<Span>,
-    /// What that means, column by column, in words.
+    /// The bounds, column by column, in words.
     pub(crate) bounds: Vec<String>,
     /// Whether entries of other types can be between them, which are passed over.
     pub(crate) shared: bool,
@@ -131,14 +131,14 @@ pub(crate) struct Span {
     pub(crate) max: Option<Vec<u8>>,
 }
 
-/// What the entries of an index look like.
+/// The form of the entries of an index.
 #[derive(Debug, Clone)]
 pub(crate) struct EntryShape {
     /// The storage ID with which the keys begin.
     pub(crate) storage_id: StorageId,
     /// The same, as in keys.
     pub(crate) key: StorageIdKey,
-    /// What the index is on.
+    /// The field or fields of the index.
     pub(crate) kind: IndexKind,
     /// The encodings of the indexed values.
     pub(crate) values: Vec<Arc<dyn Encoding>>,

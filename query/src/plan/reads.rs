@@ -1,10 +1,10 @@
-//! What is read of an object to evaluate paths.
+//! The parts of an object that are read to evaluate paths.
 
 use permazen::StorageId;
 
 use crate::check::{Access, CheckedCondition, CheckedPath, Read};
 
-/// What is read of an object for some paths.
+/// The parts of an object that are read for some paths.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Reads {
     /// Whether its version must be known.
@@ -67,8 +67,8 @@ impl Reads {
     }
 }
 
-/// What is read of an object for a condition and some paths. `covered` are simple fields whose
-/// values are known.
+/// The parts of an object that are read for a condition and some paths. `covered` are simple fields
+/// whose values are known.
 pub(crate) fn reads<'p>(
     condition: Option<&CheckedCondition>,
     paths: impl IntoIterator<Item = &'p CheckedPath>,

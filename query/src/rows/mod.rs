@@ -1,4 +1,4 @@
-//! What a reading statement finds: rows, objects and their values.
+//! Results of reading statements: rows, objects and their values.
 //!
 //! A statement gives its results to a [`Rows`] while it reads, so nothing is collected. The values
 //! in a row are [`Cell`]s.

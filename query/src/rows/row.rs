@@ -29,8 +29,8 @@ pub trait Rows {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Column {
-    /// What it shows, as a path of the language: `name`, `boss.name`. Names in it are quoted and
-    /// escaped where they must be.
+    /// The value that it shows, as a path of the language: `name`, `boss.name`. Names in it are
+    /// quoted and escaped where they must be.
     pub name: String,
     /// The same for programs: names in it are as they are recorded, not in backticks and not
     /// escaped. It is the same as `name` if two columns would have the same.

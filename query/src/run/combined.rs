@@ -67,7 +67,7 @@ impl<'s> Combined<'s> {
 
     /// Whether an ID that the sets at the positions in `having` have is in the whole set.
     fn is_in(&self) -> bool {
-        // What the last operator says that matters for this ID.
+        // The verdict of the last operator that matters for this ID.
         let missing = self.last_missing();
         let after = self.having.iter().rev().take_while(|at| Some(**at) > missing);
         for at in after {

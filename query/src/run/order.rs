@@ -8,7 +8,7 @@ use super::subject::{Flow, Subject};
 use super::values::{Got, each_value};
 use crate::check::CheckedOrder;
 
-/// What a value is, in the order of sorting.
+/// The kinds of values, in the order of sorting.
 const VALUE: u8 = 0;
 const NULL: u8 = 1;
 const ABSENT: u8 = 2;

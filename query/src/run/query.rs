@@ -30,7 +30,7 @@ pub(crate) struct Query<'r> {
     pub(crate) catalog: &'r Catalog,
 }
 
-/// What is read of each object that is found.
+/// The parts that are read of each object that is found.
 pub(crate) struct Needs<'p> {
     /// These paths.
     pub(crate) paths: Vec<&'p CheckedPath>,

@@ -1,4 +1,4 @@
-//! What reading statements give.
+//! The results of reading statements.
 
 use std::collections::HashMap;
 use std::sync::Arc;

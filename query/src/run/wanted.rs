@@ -101,7 +101,7 @@ struct Current<'w> {
     at: usize,
 }
 
-/// What becomes of a pair of the current object.
+/// The use of a pair of the current object.
 enum Pair {
     Kept,
     Unwanted,

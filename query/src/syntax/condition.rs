@@ -7,11 +7,11 @@ use super::{Literal, Path, Span};
 pub struct Condition {
     /// Where it stands.
     pub span: Span,
-    /// What it says.
+    /// Its kind.
     pub kind: ConditionKind,
 }
 
-/// What a condition says. If a path reads several values, one of them has to meet it.
+/// The kind of a condition. If a path reads several values, one of them has to meet it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ConditionKind {
     /// All of these, at least two: `a and b`.

@@ -22,7 +22,8 @@ impl Name {
     }
 }
 
-/// What a condition, order or column reads, beginning at an object: `boss.name`, `scores["a"]`.
+/// The path from an object to the value that a condition, order or column reads: `boss.name`,
+/// `scores["a"]`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Path {
     /// Where it stands.
@@ -38,11 +39,11 @@ pub enum Part {
     Name(Name),
     /// The value of a map for a key, or the element of a list at a position: `["a"]`, `[0]`.
     Key(Literal),
-    /// Something that every object has. A field of that name is written in backticks.
+    /// A property of every object. A field of that name is written in backticks.
     Special(Special),
 }
 
-/// What every object has.
+/// A property of every object, besides its fields.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Special {
     /// Its ID.

@@ -7,11 +7,11 @@ use super::{Literal, Name, Objects, Path, Range, Span};
 pub struct Statement {
     /// Where it stands.
     pub span: Span,
-    /// What it does.
+    /// Its kind.
     pub kind: StatementKind,
 }
 
-/// What a statement does.
+/// The kind of a statement.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum StatementKind {
     /// Lists objects.
@@ -82,7 +82,7 @@ pub struct Find {
 pub struct IndexEntries {
     /// The names between the dots, as in [`Using::Index`].
     pub index: Vec<Name>,
-    /// What the first columns must be.
+    /// The bounds of the first columns.
     pub bounds: Vec<Bounds>,
     /// Whether the last entry comes first.
     pub reverse: bool,
@@ -90,7 +90,7 @@ pub struct IndexEntries {
     pub limit: Option<Limit>,
 }
 
-/// What a column of an index must be.
+/// The bounds of a column of an index.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Bounds {
     /// This value.
@@ -126,11 +126,11 @@ pub struct Assignment {
     pub span: Span,
     /// The field.
     pub field: Name,
-    /// What changes.
+    /// The change.
     pub change: Change,
 }
 
-/// What changes in a field.
+/// A change of a field.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Change {
     /// `= VALUE`: the whole value.

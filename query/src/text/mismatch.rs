@@ -33,7 +33,7 @@ pub enum Mismatch {
     Invalid {
         /// The name of the encoding.
         encoding: String,
-        /// What the encoding says.
+        /// The message of the encoding.
         why: String,
     },
     /// It is not among the constants of an enum.

@@ -66,8 +66,7 @@ impl Postgres {
         Some(standby)
     }
 
-    /// Makes this server, which must not run, a standby of another one, with nothing of what it
-    /// had.
+    /// Makes this server, which must not run, a standby of another one, without its own data.
     pub fn follow(&mut self, primary: &Postgres) {
         let _ = fs::remove_dir_all(self.data());
         let mut copy = self.program("pg_basebackup");

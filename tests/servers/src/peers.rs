@@ -115,7 +115,7 @@ fn carry(client: TcpStream, to: usize, member: u16, plan: &Mutex<Plan>) -> io::R
     Ok(())
 }
 
-/// The head of the first request, and what has come with it.
+/// The head of the first request, and the bytes that came with it.
 fn head(mut client: &TcpStream) -> io::Result<Vec<u8>> {
     let (mut head, mut buffer) = (Vec::new(), [0; 1 << 12]);
     while !head.windows(4).any(|end| end == b"\r\n\r\n") {

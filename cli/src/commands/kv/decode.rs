@@ -85,7 +85,7 @@ impl Known {
         })
     }
 
-    /// What a key stands for, in one line; `None` if that is not known.
+    /// The meaning of a key, in one line; `None` if that is not known.
     pub(super) fn line(&self, key: &[u8], kv: &dyn KvRead) -> Result<Option<String>, Failure> {
         Ok(line(key, &self.schemas, self.type_of(key, kv)?.as_deref()))
     }

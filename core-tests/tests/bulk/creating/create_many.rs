@@ -54,7 +54,7 @@ proptest! {
     }
 }
 
-/// So many that they are more than one batch.
+/// More than one batch.
 fn many(count: usize) -> impl Iterator<Item = Pet> + Clone {
     (0..count).map(|n| Pet { name: Some(format!("{n} {}", "x".repeat(100))), owner: None })
 }

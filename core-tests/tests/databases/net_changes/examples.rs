@@ -97,7 +97,7 @@ fn an_object_that_moves() {
     );
     let NetChange::Object(object) = &changes[0] else { panic!("{changes:?}") };
     assert!(object.is_moved() && !object.is_created() && !object.is_deleted());
-    // Back where it was, with what it had.
+    // Back where it was, with its old content.
     world.edit(1, |tx| {
         tx.migrate(a(1)).unwrap();
         tx.set(a(1), "i", &Value::Int(5), Migrate::No).unwrap();

@@ -49,7 +49,7 @@ impl World {
     }
 }
 
-/// What an object has.
+/// The values of an object.
 #[derive(Debug, Clone)]
 struct Content {
     rank: i32,

@@ -91,7 +91,7 @@ enum Fault {
     PartialIndex,
     /// Once, then no more.
     Retry,
-    /// The same: another transaction has changed what this one has read.
+    /// The same: another transaction has changed objects that this one has read.
     Conflict,
     Stale,
     OutcomeUnknown,

@@ -16,7 +16,7 @@ thread_local! {
     static DB: RefCell<Option<Permazen>> = const { RefCell::new(None) };
 }
 
-/// What most programs have: a function that begins a transaction of its own.
+/// As in most programs: a function that begins a transaction of its own.
 fn service() -> Result<()> {
     let db = DB.with_borrow(Clone::clone).unwrap();
     db.write(|tx| tx.create(Entry { nests: "nowhere".to_owned() }).map(drop))

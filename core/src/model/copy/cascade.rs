@@ -161,7 +161,7 @@ impl<'t> AnyObj<'t> {
     }
 }
 
-/// What one step of a cascade can follow.
+/// The references that one step of a cascade can follow.
 struct Steps<'m> {
     /// References from an object.
     forward: Vec<ValuePart<'m>>,

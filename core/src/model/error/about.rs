@@ -1,4 +1,4 @@
-//! What the error of a function of the program is about: the verdict of the function, or something
+//! The subject of an error of a function of the program: the verdict of the function, or a failure
 //! that keeps it from a verdict.
 
 use std::error::Error as StdError;
@@ -10,7 +10,7 @@ use super::causes::causes;
 use super::retryable::is_retryable;
 use crate::object;
 
-/// What the error of a function of the program is about.
+/// The subject of an error of a function of the program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::model) enum About {
     /// The store or the transaction.
@@ -21,8 +21,8 @@ pub(in crate::model) enum About {
     Verdict,
 }
 
-/// What an error of a function of the program is about. This looks through the error and its causes
-/// for errors of this crate and of the store.
+/// The subject of an error of a function of the program. This looks through the error and its
+/// causes for errors of this crate and of the store.
 pub(in crate::model) fn about(error: &(dyn StdError + 'static)) -> About {
     // An own conversion can fail because of the store, so the store comes first.
     if is_retryable(error) || causes(error).any(is_about_transaction) {

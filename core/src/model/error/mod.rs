@@ -33,8 +33,8 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 /// operation has changed nothing.
 ///
 /// The text has those of the causes, so a chain of sources shows no text twice:
-/// [`source`](std::error::Error::source) does not return what the text has. The causes themselves
-/// are in the fields.
+/// [`source`](std::error::Error::source) does not return the causes that are in the text. The
+/// causes themselves are in the fields.
 ///
 /// `?` turns every error of this crate and of its stores into this one. A `main` that returns it
 /// prints it for people, because `{:?}` is the text of the error with its causes; `{:#?}` shows its
@@ -58,7 +58,7 @@ pub enum Error {
          unless all of them open the database with SchemaRemoval::Never)"
     )]
     SchemaDiffers {
-        /// What differs.
+        /// The differences.
         differences: String,
     },
     /// A model was used that was not registered when the database was opened.
@@ -116,7 +116,7 @@ pub enum Error {
         field: String,
         /// The object.
         id: ObjId,
-        /// What is wrong with the value.
+        /// The problem with the value.
         r#source: EncodingError,
     },
     /// A given value does not fit the field.
@@ -124,7 +124,7 @@ pub enum Error {
     Encode {
         /// Type and field.
         field: String,
-        /// What is wrong with the value.
+        /// The problem with the value.
         r#source: EncodingError,
     },
     /// A value could not be converted between the type in the struct and the stored type
@@ -208,7 +208,7 @@ pub enum Error {
         KEEP_IDS
     )]
     GraphIds {
-        /// What contradicts the graph.
+        /// The contradiction to the graph.
         reason: String,
     },
     /// Bytes are not the [`Base`](crate::Base) of an object of this model.
@@ -216,7 +216,7 @@ pub enum Error {
         "what an object contained when it was loaded cannot be used: {reason}; load the object again"
     )]
     DamagedBase {
-        /// What is wrong.
+        /// The problem.
         reason: String,
     },
     /// A query cannot continue at a page token.
@@ -404,7 +404,7 @@ impl fmt::Display for ModelErrors {
 pub struct ModelError {
     /// `Person`, `Person.friends` or `Person.friends.element`.
     pub path: String,
-    /// What is wrong.
+    /// The problem.
     pub problem: String,
 }
 

@@ -18,7 +18,7 @@ pub enum Evolution {
 }
 
 impl FieldDecl {
-    /// What may happen to the values of the field when an object moves.
+    /// The conversions that are allowed for values of the field when an object moves.
     pub(crate) fn rule(
         &self,
         evolution: Evolution,
@@ -39,7 +39,7 @@ pub(super) fn is_exact(evolution: Evolution, decl: &FieldDecl) -> bool {
     decl.upgrade.map_or(evolution == Evolution::Exact, |stated| stated == Upgrade::Exact)
 }
 
-/// What Java does with the values of a field of another definition. It converts single values and
+/// Java's treatment of the values of a field of another definition. It converts single values and
 /// counters, but only numbers become counters. Everything else starts at the default.
 fn java_rule(from: &ResolvedField, to: &ResolvedField) -> Upgrade {
     use ResolvedKind::{Counter, Simple};

@@ -7,7 +7,7 @@ use crate::model::declare::{FieldDecl, Shape, ValueDecl};
 use crate::object::Renamed;
 use crate::schema::{ResolvedField, ResolvedSimple, ResolvedType};
 
-/// What becomes of the fields of one type of another schema. It is made once for each such type.
+/// The plan for the fields of one type of another schema. It is made once for each such type.
 #[derive(Debug)]
 pub(crate) struct Plan {
     /// In the order of the struct's fields.

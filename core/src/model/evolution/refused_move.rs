@@ -59,7 +59,7 @@ impl fmt::Display for Loss {
     }
 }
 
-/// What a program can do about a loss.
+/// The ways in which a program can handle a loss.
 pub(super) struct WaysOn<'a> {
     /// The name of the field in the other schema.
     pub(super) field: &'a str,

@@ -1,13 +1,13 @@
-//! What becomes of the stored objects under a set of models, as data and in words.
+//! The report on stored objects under a set of models, as data and in words.
 
 use std::fmt;
 
 use super::refused_move::WaysOn;
 use crate::schema::SchemaId;
 
-/// What becomes of objects that were stored with other models, judged from the recorded schemas
-/// alone. No value is read, so nothing here says what a single object holds. It displays as text
-/// for people, with a line for each field that is not the same.
+/// The report on objects that were stored with other models, from the recorded schemas alone. No
+/// value is read, so nothing here says what a single object holds. It displays as text for people,
+/// with a line for each field that is not the same.
 ///
 /// [`Permazen::evolution_report`](crate::model::Permazen::evolution_report) makes it. With the
 /// feature `serde` it can be serialized.
@@ -54,7 +54,7 @@ pub struct EvolutionReport {
     pub never_called: Vec<NeverCalled>,
 }
 
-/// What becomes of the objects of one recorded schema.
+/// The report on the objects of one recorded schema.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
@@ -68,7 +68,7 @@ pub struct VersionReport {
     pub types: Vec<TypeReport>,
 }
 
-/// What becomes of the objects of one type of a recorded schema.
+/// The report on the objects of one type of a recorded schema.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
@@ -104,7 +104,7 @@ impl ObjectCount {
     pub const LIMIT: u32 = 1_000;
 }
 
-/// What becomes of one field.
+/// The report on one field.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
@@ -113,31 +113,30 @@ pub struct FieldReport {
     pub name: String,
     /// Its name in the recorded schema, if it had another one there.
     pub was: Option<String>,
-    /// What becomes of its values when an object moves to the schema of the models.
+    /// The verdict on its values, for an object that moves to the schema of the models.
     pub verdict: FieldVerdict,
-    /// What the two schemas say differently about deletions, for the field and its sub-fields. An
+    /// The delete actions that differ between the two schemas, for the field and its sub-fields. An
     /// object obeys its own schema until it moves.
     #[doc(hidden)]
     pub delete_actions: Vec<DeleteActionReport>,
 }
 
-/// What becomes of the delete actions of a reference when an object moves to the schema of the
-/// models.
+/// The delete actions of a reference before and after its object moves to the schema of the models.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct DeleteActionReport {
     /// The full name of the field or sub-field in the model, `friends.element`.
     pub name: String,
-    /// What applies in the recorded schema, as the attributes of a field say it:
+    /// The action that applies in the recorded schema, as the attributes of a field would name it:
     /// `inverse_delete = "exception", forward_delete`.
     pub from: String,
-    /// What applies in the model.
+    /// The action in the model.
     pub to: String,
 }
 
-/// What becomes of the values of a field when an object moves to the schema of the models. Until
-/// then the object keeps its values.
+/// The verdict on the values of a field, for an object that moves to the schema of the models.
+/// Until then the object keeps its values.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[cfg_attr(
     feature = "serde",
@@ -150,9 +149,9 @@ pub enum FieldVerdict {
     Same,
     /// They are used where they are. The field of the model can refer to objects of more types.
     SameAndMore {
-        /// What the field holds in the recorded schema.
+        /// The content of the field in the recorded schema.
         from: String,
-        /// What it holds in the model.
+        /// Its content in the model.
         to: String,
     },
     /// The objects lack the field. It has its default there.
@@ -163,24 +162,24 @@ pub enum FieldVerdict {
     Required,
     /// All of them are converted exactly.
     Exact {
-        /// What the field holds in the recorded schema.
+        /// The content of the field in the recorded schema.
         from: String,
-        /// What it holds in the model.
+        /// Its content in the model.
         to: String,
     },
     /// All of them are converted exactly. Null is too, but the model requires a value. Reading an
     /// object that had null fails until the field is set.
     ExactOrNull {
-        /// What the field holds in the recorded schema.
+        /// The content of the field in the recorded schema.
         from: String,
-        /// What it holds in the model.
+        /// Its content in the model.
         to: String,
     },
     /// Some of them may have no exact counterpart. An object with such a value does not move.
     Look {
-        /// What the field holds in the recorded schema.
+        /// The content of the field in the recorded schema.
         from: String,
-        /// What it holds in the model.
+        /// Its content in the model.
         to: String,
     },
     /// The `upgrade_with` of the field converts them.
@@ -198,17 +197,17 @@ pub enum FieldVerdict {
     /// [`Evolution::AsJava`](crate::model::Evolution::AsJava) does. Values without a counterpart
     /// are lost.
     Lossy {
-        /// What the field holds in the recorded schema.
+        /// The content of the field in the recorded schema.
         from: String,
-        /// What it holds in the model.
+        /// Its content in the model.
         to: String,
     },
     /// The same, but values without a counterpart become null, and the model requires a value and
     /// states no default. Reading such an object fails until the field is set.
     LossyOrNull {
-        /// What the field holds in the recorded schema.
+        /// The content of the field in the recorded schema.
         from: String,
-        /// What it holds in the model.
+        /// Its content in the model.
         to: String,
     },
     /// They are dropped and the field starts at its default, as the model accepts
@@ -259,7 +258,7 @@ pub struct NeverCalled {
     pub object_type: String,
     /// The name of the field.
     pub field: String,
-    /// What the model states: `upgrade_with` or `upgrade = "reset"`.
+    /// The attribute of the model: `upgrade_with` or `upgrade = "reset"`.
     pub stated: String,
     /// The recorded schema. That of the models is named only if the conversion is called for no
     /// recorded schema.
@@ -288,8 +287,9 @@ pub struct EvolutionWarning<'r> {
 }
 
 impl EvolutionReport {
-    /// What [`Builder::strict`](crate::model::Builder::strict) refuses: fields whose values would
-    /// be lost, and required values that are missing, where they concern at least one object.
+    /// The findings that [`Builder::strict`](crate::model::Builder::strict) refuses: fields whose
+    /// values would be lost, and required values that are missing, where they concern at least one
+    /// object.
     pub fn warnings(&self) -> impl Iterator<Item = EvolutionWarning<'_>> {
         let types = self.versions.iter().flat_map(|version| {
             let with_objects = version.types.iter().filter(|report| report.objects.counted > 0);

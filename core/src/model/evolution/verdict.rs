@@ -1,4 +1,4 @@
-//! What becomes of stored objects under the models, judged from the schemas alone.
+//! The verdict on stored objects under the models, from the schemas alone.
 
 use std::sync::Arc;
 
@@ -21,8 +21,8 @@ use crate::schema::{
     ReferenceInfo, ResolvedField, ResolvedKind, ResolvedType, Schema, SchemaBundle,
 };
 
-/// What becomes of the objects of all other recorded schemas. Cost: for each type of each of them
-/// a seek, and a step per object up to [`ObjectCount::LIMIT`](super::ObjectCount::LIMIT).
+/// The report on the objects of all other recorded schemas. Cost: for each type of each of them a
+/// seek, and a step per object up to [`ObjectCount::LIMIT`](super::ObjectCount::LIMIT).
 pub(crate) fn evolution_report(tx: &Transaction, bindings: &Bindings) -> Result<EvolutionReport> {
     let bundle = tx.bundle();
     let others = bundle.schemas().iter().filter(|other| other.index != bindings.schema.index);
@@ -99,7 +99,7 @@ impl Judge<'_> {
         Ok(reports)
     }
 
-    /// What the recorded schema and the model say differently about deletions.
+    /// The delete actions that differ between the recorded schema and the model.
     fn delete_actions(&self, plan: &FieldPlan, to: &ResolvedField) -> Vec<DeleteActionReport> {
         let from = match plan {
             FieldPlan::Missing => None,
@@ -298,7 +298,7 @@ impl Judge<'_> {
         FieldVerdict::Look { from, to }
     }
 
-    /// What a field of the recorded schema and one of the model hold.
+    /// The contents of a field of the recorded schema and of one of the model.
     fn described(&self, from: &ResolvedField, to: &ResolvedField) -> (String, String) {
         let describe = |object_type: &ResolvedType, field: &ResolvedField| {
             let model = &self.bundle.schema(object_type.schema)?.model;
@@ -341,7 +341,7 @@ impl Judge<'_> {
     }
 }
 
-/// What a reference says about deletions, as the attributes of a field say it.
+/// The delete action of a reference, as the attributes of a field name it.
 fn delete_action(reference: &ReferenceInfo) -> String {
     let forward = if reference.forward_delete { ", forward_delete" } else { "" };
     let inverse = reference.inverse_delete.as_str().to_ascii_lowercase();

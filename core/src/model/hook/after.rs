@@ -19,7 +19,7 @@ impl<F: FnOnce(bool) + Send> Callback for After<F> {
     }
 }
 
-/// What to do after the end of a transaction.
+/// Calls after the end of a transaction.
 impl Tx {
     /// Calls `after` after this transaction was committed, in the thread that has committed it. If
     /// it is rolled back or its commit fails, or if the operation that calls this is undone,

@@ -26,7 +26,7 @@ impl fmt::Debug for Callable {
     }
 }
 
-/// What is wrong with a hook that deletes the object for whose creation it was called.
+/// The error of a hook that deletes the object for whose creation it was called.
 const DELETED_NEW: &str = "it has deleted the object, which is being created; \
                            to refuse the creation, return an error from the hook";
 

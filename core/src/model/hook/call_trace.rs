@@ -12,8 +12,8 @@ pub struct HookCall {
     pub object: ObjId,
 }
 
-/// What an error says about the calls that led to a failed one: nothing, or the path of calls. The
-/// middle of a long path is left out.
+/// The text of an error about the calls that led to a failed one: nothing, or the path of calls.
+/// The middle of a long path is left out.
 pub(crate) fn failed(calls: &[HookCall]) -> String {
     const SHOWN: usize = 4;
     let Some(left_out) = calls.len().checked_sub(2 * SHOWN).filter(|more| *more > 0) else {

@@ -1,4 +1,5 @@
-//! What a block of hooks says about its functions. `#[permazen::hooks]` writes this constant data.
+//! The declaration of the functions of a block of hooks. `#[permazen::hooks]` writes this constant
+//! data.
 
 use super::route::{Route, WatchedAt};
 use super::told::{Outcome, Told};

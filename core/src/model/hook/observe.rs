@@ -181,7 +181,7 @@ impl<M: Subject> Observed for AnyChange<M> {
     }
 }
 
-/// What happens to objects to which a path leads; see [`along`].
+/// Events of the objects to which a path leads; see [`along`].
 #[derive(Debug)]
 pub struct Along<A, B, N, O> {
     path: Path<A, B, N>,
@@ -194,9 +194,9 @@ impl<A, B, N, O: Clone> Clone for Along<A, B, N, O> {
     }
 }
 
-/// What happens to the objects to which a path leads, for [`Tx::observe`]: the observer gets each
-/// object from which the path leads there at that time. `on` is a field constant or
-/// [`changes`] of the model at the end of the path.
+/// Events of the objects to which a path leads, for [`Tx::observe`]: the observer gets each object
+/// from which the path leads there at that time. `on` is a field constant or [`changes`] of the
+/// model at the end of the path.
 ///
 /// ```
 /// # use permazen::{PermazenObject, Permazen, Ref, kv::memory::MemoryStore};

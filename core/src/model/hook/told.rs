@@ -35,17 +35,17 @@ impl<'a> Told<'a> {
     }
 }
 
-/// What a hook has returned, for generated code. Together with [`AsReturned`], it lets errors that
-/// hide what they are be told apart from others.
+/// The result of a hook, for generated code. Together with [`AsReturned`], it lets errors that hide
+/// what they are be told apart from others.
 #[derive(Debug)]
 pub struct Given<R>(pub R);
 
-/// What a hook has returned, as it is.
+/// The result of a hook, unchanged.
 pub trait AsReturned {
-    /// What the hook has returned.
+    /// The type of the result.
     type Returned;
 
-    /// What the hook has returned.
+    /// The result.
     fn __permazen_returned(self) -> Self::Returned;
 }
 
@@ -59,7 +59,7 @@ impl<R> AsReturned for Given<R> {
 
 #[cfg(feature = "anyhow")]
 impl Given<Result<(), anyhow::Error>> {
-    /// What the hook has returned. The box that `anyhow` makes by itself shows the sources of its
+    /// The result of the hook. The box that `anyhow` makes by itself shows the sources of its
     /// error, but not the error.
     ///
     /// # Errors
@@ -69,7 +69,7 @@ impl Given<Result<(), anyhow::Error>> {
     }
 }
 
-/// What a hook returns.
+/// The result of a hook.
 #[diagnostic::on_unimplemented(
     message = "a hook returns `Result<(), E>`, not `{Self}`",
     label = "expected `permazen::Result<()>`, or a `Result<(), E>` with an error type of the program"

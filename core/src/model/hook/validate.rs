@@ -10,7 +10,7 @@ use crate::model::error::{About, Error, Result, about};
 use crate::model::tx::Tx;
 use crate::object::{self, HookLimit};
 
-/// What a function of the program, such as a hook, says about an object.
+/// The verdict of a function of the program, such as a hook, on an object.
 pub(in crate::model) enum Judgement {
     Right,
     /// The name of the function, and its error.
@@ -21,7 +21,7 @@ pub(in crate::model) enum Judgement {
 }
 
 impl Judgement {
-    /// What the error of a function says. `failed` makes [`Error::Hook`] of it.
+    /// The verdict that the error of a function states. `failed` makes [`Error::Hook`] of it.
     ///
     /// # Errors
     /// The error of the function, if it is one of the store or of the transaction.

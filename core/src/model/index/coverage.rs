@@ -93,7 +93,7 @@ pub(super) fn keys_agree(one: &ResolvedType, other: &ResolvedType, id: StorageId
     keys.is_none_or(|(one, other)| one.is_same(&**other))
 }
 
-/// What becomes of the values of a field when an object moves.
+/// The fate of the values of a field when an object moves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Fate {
     /// They stay as they are.
@@ -143,7 +143,7 @@ impl Covered<'_> {
         }
     }
 
-    /// What becomes of the values of the index: of several columns, the worst.
+    /// The fate of the values of the index: of several columns, the worst.
     fn fate(&self) -> Fate {
         let positions = self.binding.indexed_fields(self.wanted.shape);
         let fates = positions.map(|position| self.fate_of(position));
@@ -239,8 +239,7 @@ impl Covered<'_> {
     }
 }
 
-/// What becomes of one kind of values when an object moves: those of a field, its elements, keys or
-/// values.
+/// One kind of values of an object that moves: those of a field, its elements, keys or values.
 struct MovedValues<'a> {
     from: &'a ResolvedField,
     to: &'a ResolvedField,

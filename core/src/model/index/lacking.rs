@@ -1,4 +1,4 @@
-//! What is wrong with an index that lacks entries, in words.
+//! The description of an index that lacks entries.
 
 use std::fmt;
 
@@ -7,7 +7,7 @@ use crate::schema::SchemaId;
 /// How many missing objects are counted for an error.
 pub(super) const COUNTED: usize = 1000;
 
-/// What is wrong with a partial index, in words for a query.
+/// The description of a partial index, for a query.
 pub(in crate::model) fn described(
     index: &str,
     type_name: &str,

@@ -31,7 +31,7 @@ pub trait IndexOn: Sized {
     fn open_as(self, tx: &Tx, how: OpenAs) -> Result<Self::View<'_>>;
 }
 
-/// What a query does if objects of other recorded schemas lack entries in its index.
+/// The behaviour of a query if objects of other recorded schemas lack entries in its index.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub enum OnPartial {
     /// It is refused with [`Error::PartialIndex`](crate::Error::PartialIndex).
@@ -47,7 +47,7 @@ pub enum OnPartial {
 /// it, or entries that do not fit the model.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub struct OpenAs {
-    /// What the query does if objects lack entries.
+    /// The behaviour if objects lack entries.
     pub on_partial: OnPartial,
     /// Whether values that the model cannot have are left out. Otherwise they are errors.
     pub skip_unknown: bool,

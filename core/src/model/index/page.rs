@@ -56,7 +56,7 @@ pub enum PageTokenError {
     /// The text is not that of a token.
     #[error("this is no page token: {reason}; begin with the first page")]
     Damaged {
-        /// What is wrong with it.
+        /// The defect of the token.
         reason: String,
     },
     /// The token belongs to another query.
@@ -135,7 +135,7 @@ impl PageToken {
     }
 }
 
-/// What tells an index from others.
+/// The identity of an index.
 fn identity(shape: &IndexShape, columns: usize) -> (u32, u32) {
     // Each column is a field of a recorded schema, or one of two more, so it is never clamped.
     (shape.storage_id().get(), u32::try_from(columns).unwrap_or(u32::MAX))

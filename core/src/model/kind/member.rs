@@ -44,8 +44,8 @@ pub trait KindMember<'t>: Copy {
     /// If the model is not registered.
     fn of(tx: &'t Tx, id: ObjId) -> Result<Option<Self>>;
 
-    /// What `make` makes of the object with this ID, if it is of the model or kind. Another member
-    /// of the kind may have the object.
+    /// The result of `make` for the object with this ID, if it is of the model or kind. Another
+    /// member of the kind may have the object.
     #[doc(hidden)]
     fn found<T>(tx: &'t Tx, id: ObjId, make: fn(Self) -> T) -> Result<Option<T>> {
         match Self::of(tx, id) {

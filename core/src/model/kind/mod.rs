@@ -1,5 +1,4 @@
-//! What several models have in common: mix-ins with fields that they share, and kinds, which are
-//! sets of models.
+//! Mix-ins, whose fields several models share, and kinds, which are sets of models.
 //!
 //! A mix-in is a struct whose fields become fields of each model that flattens it (`mixin`). A kind
 //! is an enum with a variant for each of its models (`member`); the types that can be given where a

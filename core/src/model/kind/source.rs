@@ -1,4 +1,4 @@
-//! What has fields to query: a model, a mix-in, or a kind whose models share a mix-in.
+//! Sources of queries: a model, a mix-in, or a kind whose models share a mix-in.
 
 use super::mixin::Mixin;
 use super::places::{OneOrSeveral, Places, Slot};
@@ -7,7 +7,7 @@ use crate::model::error::{Error, Result};
 use crate::model::object_type::Model;
 use crate::model::target::Target;
 
-/// What a field constant can name a field of: a model; a mix-in, which means all registered models
+/// A type whose fields constants can name: a model; a mix-in, which means all registered models
 /// that have it; or a kind, which means all its models.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is no model, mix-in or kind",

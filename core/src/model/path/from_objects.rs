@@ -46,8 +46,9 @@ impl<'t, M: Model> Obj<'t, M> {
         referrers(self.tx(), field, self.id())
     }
 
-    /// What a path finds from this object: for a path of references, the object there or `None`;
-    /// otherwise all objects that it reaches. See [`Path::follow`] for costs and errors.
+    /// The objects at the end of a path from this object: for a path of references, the object
+    /// there or `None`; otherwise all objects that it reaches. See [`Path::follow`] for costs and
+    /// errors.
     pub fn follow<A: Target, B: Target, N: Plurality>(
         &self,
         path: &Path<A, B, N>,
@@ -66,7 +67,7 @@ impl<'t> AnyObj<'t> {
         referrers(self.tx(), field, self.id())
     }
 
-    /// What a path finds from this object. See [`Obj::follow`].
+    /// The objects at the end of a path from this object. See [`Obj::follow`].
     ///
     /// # Errors
     /// The errors of [`Path::follow`].

@@ -111,7 +111,7 @@ impl<'m> ValuePart<'m> {
         self.binding.storage_id() == binding.storage_id()
     }
 
-    /// What the model says about the values.
+    /// The declaration of the values in the model.
     pub(crate) fn decl(&self) -> Option<&'static ValueDecl> {
         let [first, second] = self.binding.info.fields.get(self.position)?.values();
         if self.part == ValueRole::Value { second } else { first }

@@ -17,7 +17,7 @@ pub trait Plurality: Sized + 'static {
     /// After a step of the other plurality.
     type Then<N: Plurality>: Plurality;
 
-    /// What a path finds from one object.
+    /// The result of a path from one object.
     type Found<'t, T: Target>;
 
     #[doc(hidden)]

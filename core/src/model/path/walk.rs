@@ -18,7 +18,7 @@ struct Walk<'a, 't> {
 }
 
 impl<'t> Walk<'_, 't> {
-    /// What the path reaches.
+    /// The objects that the path reaches.
     fn from(&self, starts: Vec<ObjId>) -> Result<IdSet<'t>> {
         let tx = self.tx;
         let starts = starts.into_iter().filter(|id| self.allows(0, *id));
@@ -71,7 +71,7 @@ impl Step {
 }
 
 impl Way {
-    /// What the path reaches from these objects.
+    /// The objects that the path reaches from these.
     pub(super) fn follow<'t>(&self, tx: &'t Tx, starts: Vec<ObjId>) -> Result<IdSet<'t>> {
         let allowed = self.allowed(tx.models()?)?;
         Walk { tx, steps: &self.steps, allowed: &allowed }.from(starts)

@@ -243,9 +243,9 @@ impl Builder {
         Ok(Permazen { shared: Arc::new(shared) })
     }
 
-    /// What would become of the stored objects if the database were opened with these models. This
-    /// is the report that [`Permazen::evolution_report`] gives after opening. It writes nothing to
-    /// the database: it records no schema and removes none.
+    /// The report on the stored objects as if the database were opened with these models. This is
+    /// the report that [`Permazen::evolution_report`] gives after opening. It writes nothing to the
+    /// database: it records no schema and removes none.
     ///
     /// ```
     /// # use std::sync::Arc;

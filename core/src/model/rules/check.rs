@@ -87,7 +87,7 @@ fn endless(tx: &Tx, rounds: usize) -> Error {
 /// Objects that break rules or could not be checked, with their changes.
 type Failed = BTreeMap<ObjId, (Touched, Found)>;
 
-/// What a check has found in an object.
+/// The result of a check of an object.
 #[derive(Default)]
 struct Found {
     violations: Vec<Violation>,
@@ -230,7 +230,8 @@ impl<'t> Check<'t> {
     /// Lets a hook check an object.
     fn judged(&mut self, id: ObjId, checker: &Checker) -> Result<Judgement> {
         let core = &self.tx.core;
-        // What the hook changes is noted apart, so that it can be forgotten if that is undone.
+        // The changes of the hook are noted apart, so that they can be forgotten if they are
+        // undone.
         let noted = core.dirty_set.take();
         match checker.check(self.tx, id) {
             Ok((Judgement::Right, changed)) => {
@@ -404,7 +405,7 @@ impl<'t> Check<'t> {
 }
 
 impl Validating {
-    /// What the functions of the model say about an object. Those that say nothing find it right.
+    /// The verdicts of the functions of the model on an object, without those that find it right.
     ///
     /// # Errors
     /// The error of a function, if it is one of the store or of the transaction.

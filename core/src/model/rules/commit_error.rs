@@ -6,11 +6,11 @@ use std::sync::Mutex;
 use crate::model::error::Error;
 use crate::object;
 
-/// Why a transaction was not committed. If objects break rules, or what another version of the
-/// program has stored keeps a function from checking them ([`Error::is_about_versions`]), the error
-/// has the transaction, still open; dropping it rolls it back. After other errors there is no
-/// transaction to return: it was rolled back, except after `OutcomeUnknown` (it may be committed)
-/// and after an error of `after_commit` (it is committed).
+/// Why a transaction was not committed. If objects break rules, or objects of another version of
+/// the program keep a function from checking them ([`Error::is_about_versions`]), the error has the
+/// transaction, still open; dropping it rolls it back. After other errors there is no transaction
+/// to return: it was rolled back, except after `OutcomeUnknown` (it may be committed) and after an
+/// error of `after_commit` (it is committed).
 ///
 /// It converts into [`Error`], so `?` works as usual.
 ///

@@ -1,4 +1,4 @@
-//! What a model says about uniqueness, bound to its index.
+//! The unique rules of a model, bound to their indexes.
 
 use std::any::TypeId;
 use std::sync::Arc;

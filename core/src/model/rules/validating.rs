@@ -32,10 +32,10 @@ impl Validates {
     }
 }
 
-/// What the error of a function that checks plain data says.
+/// An error of a function that checks plain data.
 #[derive(Debug)]
 pub(super) enum Finding {
-    /// What is wrong.
+    /// The problem, in words.
     Wrong(String),
     /// An error that may be one of this crate, or have one as its source.
     Error(Box<dyn StdError + Send + Sync>),
@@ -67,17 +67,17 @@ impl Says for Kept {
     }
 }
 
-/// What a function that checks plain data has returned, for generated code. Together with
-/// [`AsSaid`], it keeps errors of those types that can be or hold one of this crate.
+/// The result of a function that checks plain data, for generated code. Together with [`AsSaid`],
+/// it keeps errors of those types that can be or hold one of this crate.
 #[derive(Debug)]
 pub struct Said<R>(pub R);
 
-/// What a function has returned, as it is.
+/// The result of a function, unchanged.
 pub trait AsSaid {
-    /// What the function has returned.
+    /// The type of the result.
     type Said;
 
-    /// What the function has returned.
+    /// The result.
     fn __permazen_said(self) -> Self::Said;
 }
 
@@ -92,7 +92,7 @@ impl<R> AsSaid for Said<R> {
 macro_rules! kept {
     ($($error:ty: $kept:expr),* $(,)?) => {
         $(impl Said<Result<(), $error>> {
-            /// What the function has returned.
+            /// The result of the function.
             ///
             /// # Errors
             /// The error that the function has returned.

@@ -1,4 +1,4 @@
-//! What breaks which rule.
+//! Violations of rules.
 
 use std::fmt;
 
@@ -28,7 +28,7 @@ pub enum Rule {
 pub struct Violation {
     /// The object.
     pub object: ObjId,
-    /// What the rule is about: `Person.email`, `Person#byName`, the type, or the hook that has
+    /// The subject of the rule: `Person.email`, `Person#byName`, the type, or the hook that has
     /// found something wrong, `Person::check`.
     pub path: String,
     /// The rule.
@@ -38,7 +38,8 @@ pub struct Violation {
     /// The first five other objects concerned: those that have the same value, or the other objects
     /// of a singleton type.
     pub others: Vec<ObjId>,
-    /// What a function of the model says, or why a required value is missing, if it is not null.
+    /// The message of a function of the model, or the reason why a required value is missing, if it
+    /// is not null.
     pub message: Option<String>,
     /// Why the rule could not be checked: the object cannot be read, or an index lacks objects. An
     /// error [about versions](Error::is_about_versions) that a function of the program has got is
@@ -103,7 +104,7 @@ impl fmt::Display for Violation {
     }
 }
 
-/// What the partial index of a unique rule lacks, in words for the program that wrote to it.
+/// The description of the partial index of a unique rule, for the program that wrote to it.
 fn described_for_unique(error: &Error) -> Option<String> {
     let Error::PartialIndex { index, type_name, missing, schemas, immovable } = error else {
         return None;

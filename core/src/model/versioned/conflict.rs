@@ -24,12 +24,12 @@ pub struct ChangedSince {
 pub struct ChangedField {
     /// The name of the field; for an entry of a map, also its key: `labels["en"]`.
     pub field: String,
-    /// What it was when it was loaded; `None` if the field had another definition then, and it is
-    /// not known what its value means now.
+    /// Its value when it was loaded; `None` if the field had another definition then, and it is not
+    /// known what its value means now.
     pub loaded: Option<String>,
-    /// What it is now.
+    /// Its present value.
     pub present: String,
-    /// What it was to become.
+    /// The value that it was to get.
     pub wanted: String,
 }
 

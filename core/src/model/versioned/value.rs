@@ -454,7 +454,7 @@ fn entry<'f>(
     (name, text)
 }
 
-/// What a field holds, for messages.
+/// The content of a field, for messages.
 fn text(field: &ResolvedField, pairs: &Pairs<'_>) -> String {
     match &field.kind {
         ResolvedKind::Simple(simple) => {

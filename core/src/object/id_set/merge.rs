@@ -33,7 +33,7 @@ pub(in crate::object) struct Merge<'t> {
     /// The change counter of the store, and its value when the parts were asked.
     counter: &'t Cell<u64>,
     changes: u64,
-    /// What comes next is at this position or later; `None` at the end.
+    /// The next ID is at this position or later; `None` at the end.
     from: Option<Position>,
 }
 
@@ -84,7 +84,7 @@ struct Asking {
     asked: usize,
 }
 
-/// What a part does next when it is asked or gets an answer.
+/// The next step of a part that is asked or gets an answer.
 enum Move {
     Ask(usize),
     Answer(Head),
@@ -291,7 +291,7 @@ impl<'t> Kind<'t> {
         }
     }
 
-    /// What this part does when it is asked about `target`, and each time the part that it asked
+    /// The step of this part when it is asked about `target`, and each time the part that it asked
     /// has answered.
     fn step(
         &mut self,

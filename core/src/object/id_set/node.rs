@@ -17,7 +17,7 @@ pub(in crate::object) struct Node {
     pub(in crate::object) operands: Vec<Arc<Node>>,
 }
 
-/// What a set of object IDs contains, or how it combines its operands.
+/// The content of a set of object IDs, or the combination of its operands.
 #[derive(Debug)]
 pub(in crate::object) enum Op {
     /// The IDs that follow `prefix` in any key.

@@ -19,7 +19,7 @@ use crate::object::error::{Error, Result};
 use crate::object::store::ScanOverlay;
 use crate::object::whole_object::ObjectData;
 
-/// What a view of an index shows besides the entries of the index itself, and which of these it
+/// The entries that a view of an index shows besides those of the index itself, and those that it
 /// leaves out.
 #[derive(Debug)]
 pub(crate) struct IndexOverlay {
@@ -217,7 +217,7 @@ fn judged<'k>(
     })))
 }
 
-/// What becomes of an entry in the store.
+/// The treatment of an entry in the store.
 enum Judged {
     Shown,
     LeftOut,

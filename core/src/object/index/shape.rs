@@ -13,7 +13,7 @@ use crate::id::{ObjId, StorageId};
 use crate::layout::{self, IndexPart, StorageIdKey};
 use crate::object::error::{Error, Result, hex};
 
-/// What an index is on.
+/// The field or fields of an index.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum IndexKind {
@@ -172,7 +172,7 @@ impl IndexShape {
         &self.name
     }
 
-    /// What the index is on.
+    /// The field or fields of the index.
     pub fn kind(&self) -> IndexKind {
         self.kind
     }

@@ -54,7 +54,7 @@ impl<'t> IndexView<'t> {
         }
     }
 
-    /// What the index is on, and which columns it has.
+    /// The field or fields of the index, and its columns.
     #[doc(hidden)]
     pub fn shape(&self) -> &IndexShape {
         &self.selection.shape

@@ -167,7 +167,7 @@ impl<'t> IndexScan<'t> {
     }
 }
 
-/// What the filters say about an entry.
+/// The verdict of the filters on an entry.
 enum Verdict {
     Wanted,
     Unwanted,

@@ -53,7 +53,7 @@ pub struct NotMoved<E> {
     pub error: E,
 }
 
-/// What became of the objects of one transaction.
+/// The outcome for the objects of one transaction.
 pub(crate) struct Done<E> {
     /// How many of the given objects were looked at, from the first one.
     seen: usize,
@@ -139,7 +139,7 @@ pub(crate) trait Visitor {
     fn found(&mut self, found: ObjectToMove) -> ControlFlow<()>;
 }
 
-/// What a run moves: which objects, by which transactions and rules.
+/// The part of a run that depends on its caller: the objects, transactions and rules.
 pub(crate) trait Batches {
     /// Why an object does not move, or why the run fails.
     type Error: From<Error>;

@@ -133,7 +133,7 @@ impl Transaction {
     }
 }
 
-/// What becomes of a move that would lose something.
+/// The policy for a move that would lose values.
 pub(super) enum Losses {
     /// It is refused.
     Refused,

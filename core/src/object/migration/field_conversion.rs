@@ -34,7 +34,7 @@ pub(crate) enum NewContent<'d> {
 /// Why a value is lost: the value as text, and the reason.
 pub(crate) type Lost = (String, String);
 
-/// What may become of values that have no exact counterpart.
+/// The policy for values that have no exact counterpart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum LossPolicy {
     /// They must not be lost.
@@ -357,7 +357,7 @@ pub(crate) fn value_text(simple: Option<&ResolvedSimple>, bytes: &[u8]) -> Strin
     text.unwrap_or_else(|_| format!("{} (damaged)", permazen_kv::Hex(bytes)))
 }
 
-/// What a field holds, for messages; `None` if that is its default.
+/// The content of a field, for messages; `None` if that is its default.
 pub(crate) fn stored_text(data: &ObjectData, field: &ResolvedField) -> Option<String> {
     match &field.kind {
         ResolvedKind::Simple(simple) => {

@@ -163,7 +163,7 @@ impl Object<'_, '_> {
         Ok(changes)
     }
 
-    /// What differs in a field; `None` if nothing does.
+    /// The difference in a field; `None` if there is none.
     fn content(
         &self,
         before: Option<&ResolvedField>,
@@ -266,7 +266,7 @@ fn values(pairs: Vec<Pair>) -> Vec<Box<[u8]>> {
     pairs.into_iter().map(|(_, value)| value).collect()
 }
 
-/// What differs in a map. If it has become another one with the same name, all of it does.
+/// The difference in a map. If it has become another one with the same name, that is all of it.
 fn maps(old: Vec<Pair>, new: Vec<Pair>, is_same: bool) -> NetContent {
     let gone = old.into_iter().map(|(key, old)| NetMapEntry { key, old: Some(old), new: None });
     let mut entries: Vec<NetMapEntry> = gone.collect();

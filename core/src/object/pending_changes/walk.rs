@@ -14,7 +14,7 @@ use crate::layout::{self, KeyKind, StorageIdKey};
 use crate::object::{IndexShape, Result};
 use crate::schema::SchemaBundle;
 
-/// What writes change, by object and field, compared with the snapshot that they are on. A write
+/// The changes that writes make, by object and field, to the snapshot that they are on. A write
 /// that leaves the value as it was does not count.
 ///
 /// This is an iterator: it finds one change after the other, in the order of the keys, and keeps
@@ -123,7 +123,7 @@ impl<'a> NetChanges<'a> {
         Ok(true)
     }
 
-    /// What a key belongs to.
+    /// The owner of a key.
     fn place(&self, key: &[u8]) -> KeyOwner {
         match layout::parse_key(key) {
             KeyKind::ObjectSchema(..) => {
@@ -152,7 +152,7 @@ impl<'a> NetChanges<'a> {
     }
 }
 
-/// What a key belongs to.
+/// The owner of a key.
 enum KeyOwner {
     /// An object.
     Object(ObjId),

@@ -1,5 +1,5 @@
-//! What refers to an object: which reference fields can, which objects do, and what they demand
-//! when the object is deleted.
+//! Incoming references of an object: the fields that can refer to it, the objects that do, and
+//! their delete actions.
 
 use std::ops::ControlFlow;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};

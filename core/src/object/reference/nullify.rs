@@ -194,7 +194,7 @@ impl Walk<'_> {
     }
 }
 
-/// What a pair is to a [`Walk`].
+/// The role of a pair in a [`Walk`].
 enum Seen {
     /// It belongs to a holder.
     Wanted(Verdict),

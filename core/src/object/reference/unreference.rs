@@ -1,4 +1,4 @@
-//! What becomes of the references to a deleted object in the objects that stay.
+//! Clears references to a deleted object in the objects that stay.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use crate::object::store::LiveScan;
 use crate::object::transaction::Transaction;
 use crate::schema::{ResolvedField, ResolvedKind, SubFieldRole};
 
-/// What happens to a reference when the object it refers to is deleted.
+/// The change of a reference when the object it refers to is deleted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Unreference {
     /// It becomes null.

@@ -12,7 +12,7 @@ use permazen_kv::{Direction, KeySpan, KvError, KvRead, KvTransaction, KvWrite, S
 use super::journal::{Inverse, Journal, Mark};
 use crate::object::error::{Error, Result, key_too_long};
 
-/// What contains the pairs.
+/// The storage of the pairs.
 enum Backing {
     /// A transaction of a database.
     Transaction(Box<dyn KvTransaction + Send>),
@@ -398,7 +398,7 @@ impl Store {
             })
         }) {
             if let Err(error) = undone {
-                // What is half undone must not be committed.
+                // A half-undone state must not be committed.
                 self.give_up(&error);
                 break;
             }
@@ -463,8 +463,8 @@ impl Store {
     /// Commits the transaction of the store, and ends this one.
     pub(crate) fn commit(&self) -> Result<()> {
         if self.broken.get() {
-            // An undo has failed, or the recorded schemas could not be read after one. What the
-            // transaction has written must not be committed.
+            // An undo has failed, or the recorded schemas could not be read after one. So the
+            // writes of the transaction must not be committed.
             self.rollback();
             return Err(self.broken_by());
         }

@@ -1,5 +1,5 @@
-//! What callers may do with the key/value pairs under a transaction: read them, watch them, and
-//! read without conflict detection.
+//! Access to the key/value pairs under a transaction: reads, watches, and reads without conflict
+//! detection.
 
 use permazen_kv::KvRead;
 

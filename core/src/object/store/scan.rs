@@ -30,7 +30,7 @@ pub(crate) trait ScanSource {
     fn with_read(&self, read: &mut dyn FnMut(&dyn KvRead) -> Result<()>) -> Result<()>;
 }
 
-/// What a scan shows instead of exactly the pairs of the store.
+/// Replaces pairs of the store in a scan.
 pub(crate) trait ScanOverlay: Send + Sync {
     /// Visits the pairs of `span` in the order of `direction`, until `visitor` breaks.
     ///

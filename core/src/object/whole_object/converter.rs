@@ -17,10 +17,10 @@ pub(crate) trait Converter: fmt::Debug + Send + Sync {
     /// If the object must not move.
     fn convert(&self, tx: &Transaction, moving: &Moving<'_>) -> Result<Option<ObjectData>>;
 
-    /// What an object keeps, together with the old values of the fields that the caller gives, as
-    /// readers see them before the move; `None` if it is exactly what the object keeps. Fields that
-    /// no listener watches, and values that cannot be converted, are left as they are kept. Changes
-    /// nothing.
+    /// The content that an object keeps, with the old values of the fields that the caller gives,
+    /// as readers see them before the move; `None` if it is exactly what the object keeps. Fields
+    /// that no listener watches, and values that cannot be converted, are left as they are kept.
+    /// Changes nothing.
     ///
     /// # Errors
     /// If the store fails.

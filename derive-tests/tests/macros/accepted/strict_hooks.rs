@@ -4,7 +4,7 @@
 use permazen::model::{Changed, Path};
 use permazen::{Model, Obj, PermazenFields, PermazenObject, Ref, Result};
 
-/// What has a name.
+/// Models with a name.
 #[derive(PermazenFields, Debug)]
 pub struct Named {
     /// The name.
@@ -16,7 +16,7 @@ pub struct Named {
 #[derive(PermazenObject, Debug)]
 #[permazen(hooks, validate = Person::check)]
 pub struct Person {
-    /// What it has in common with others.
+    /// The field that it shares with others.
     #[permazen(flatten)]
     pub named: Named,
     /// The age.

@@ -30,7 +30,7 @@ struct Args {
     generate: Option<Generate>,
 }
 
-/// What to generate.
+/// A file that can be generated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Generate {
     Bash,

@@ -18,7 +18,7 @@ pub(super) enum CollectorState {
     Build(Build),
     /// Removes commits that are not in the keep set.
     Prune(Box<Prune>, PrunePass),
-    /// Removes what streams have left.
+    /// Removes rows that unfinished streams have left.
     Streams(Leftovers),
     /// Begins a round; with reference rows, continues with the suspects instead.
     Begin,

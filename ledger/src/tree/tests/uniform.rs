@@ -27,7 +27,7 @@ fn entry(random: &mut StdRng, size: usize) -> (Vec<u8>, Vec<u8>) {
 #[test]
 fn an_insertion_makes_three_nodes_of_a_level_in_the_mean() {
     let most = std::env::var("PERMAZEN_TREE_ITEMS");
-    // The largest trees have so many bytes.
+    // The bytes of the largest trees.
     let bytes = if most.is_ok() { 64 << 20 } else { 4 << 20 };
     let most: usize = most.map_or(2_000, |count| count.parse().unwrap());
     let boundaries = ByHash::new(&Secret::new([5; 32]));

@@ -116,7 +116,7 @@ impl Team {
     }
 }
 
-/// What all works have.
+/// The fields that all works share.
 #[derive(PermazenFields, Debug, Default, Clone)]
 pub(crate) struct Coded {
     /// Unique among books and films.

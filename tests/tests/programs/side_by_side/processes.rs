@@ -20,7 +20,7 @@ const OBJECTS: &str = "PERMAZEN_OBJECTS";
 /// What precedes the journal in the output of the process.
 const JOURNAL: &str = "journal ";
 
-/// What it says when it has opened the database. It begins when it gets the order to.
+/// The line that it prints after it has opened the database. It begins when it gets the order to.
 const READY: &str = "ready";
 
 /// The other process: it is the newer program. Alone, this tests nothing.

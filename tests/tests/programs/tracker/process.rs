@@ -19,7 +19,7 @@ pub(crate) struct Tracker {
 const ENV: &str = "PERMAZEN_TRACKER";
 const STOPS: &str = "PERMAZEN_TRACKER_STOPS";
 
-/// What the process does when it has moved the first objects.
+/// The action of the process after it has moved the first objects.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum AfterBatch {
     Continue,

@@ -324,7 +324,7 @@ mod tests {
 
     #[test]
     fn names_have_the_words_that_the_derive_finds() {
-        // Every name of up to so many of these characters, with the empty one.
+        // Every name of at most `length` of these characters, with the empty one.
         let length = if std::env::var_os("PERMAZEN_ALL").is_some() { 5 } else { 4 };
         let parts = ["a", "b", "B", "C", "_", "1", "$", "ß", "İ", "-"];
         let mut names = vec![String::new()];

@@ -15,7 +15,7 @@ pub(super) struct Extent {
     one_way: bool,
 }
 
-/// What a quantifier repeats.
+/// The part of a pattern that a quantifier repeats.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Atom {
     /// A character, or a class of them.

@@ -18,7 +18,7 @@ pub struct GraphError {
     pub place: Option<String>,
     /// The value there as it would be written, shortened; `None` if it is not about a value.
     pub value: Option<String>,
-    /// What is wrong, and what to do.
+    /// The problem, and the remedy.
     pub reason: String,
 }
 
@@ -37,7 +37,7 @@ impl fmt::Display for GraphError {
     }
 }
 
-/// What is wrong inside of an object; [`GraphError`] adds which object it is.
+/// A problem within an object; [`GraphError`] adds which object it is.
 #[derive(Debug)]
 pub(super) struct Wrong {
     pub(super) place: Option<String>,

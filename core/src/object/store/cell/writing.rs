@@ -7,7 +7,7 @@ use permazen_kv::{KeySpan, KvWrite, Verdict};
 use super::{Store, visit_pairs};
 use crate::object::error::Result;
 
-/// What is known about a key before it is written. The journal needs it for the inverse.
+/// The facts known about a key before it is written. The journal needs them for the inverse.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Undo<'a> {
     /// The key is absent.

@@ -67,7 +67,7 @@ public final class OnPostgres {
                 return "ok";
             });
         case "count": {
-            // So many transactions, each of which adds one.
+            // The given number of transactions, each of which adds one.
             for (int i = Integer.parseInt(words[2]); i > 0; i--) {
                 this.run(tx -> {
                     final ByteData key = ByteData.fromHex(words[1]);
@@ -92,7 +92,7 @@ public final class OnPostgres {
                 tx.commit();
                 return answer;
             } catch (RetryKVTransactionException e) {
-                // Somebody else was in the way.
+                // Another transaction was in the way.
             } finally {
                 tx.rollback();
             }

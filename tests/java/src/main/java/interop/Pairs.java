@@ -131,7 +131,7 @@ final class Pairs {
     }
 
     /**
-     * Opens an LMDB environment, or an SQLite file that nobody else can read ({@code --sqlite-exclusive}), until the result is
+     * Opens an LMDB environment, or an SQLite file that no other process can read ({@code --sqlite-exclusive}), until the result is
      * closed.
      */
     static AutoCloseable hold(String kind, Path path) throws Exception {
