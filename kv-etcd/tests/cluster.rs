@@ -3,9 +3,9 @@
 #![allow(clippy::expect_used, clippy::print_stdout, clippy::unwrap_used)]
 
 mod failures;
-mod objects;
 mod processes;
 mod stores;
+mod suite;
 mod support;
 #[path = "../../kv/tests/support/told.rs"]
 mod told;

@@ -9,9 +9,9 @@
 )]
 
 mod failures;
-mod objects;
 mod processes;
 mod stores;
+mod suite;
 #[path = "../../kv/tests/support/told.rs"]
 mod told;
 

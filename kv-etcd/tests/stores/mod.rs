@@ -1,8 +1,8 @@
 //! The behaviour of a store on etcd: that of any other store, and its own.
 
-mod conformance;
 mod counters;
 mod limits;
+mod objects;
 mod removed;
 mod round_trips;
 mod swept;

@@ -2,11 +2,11 @@
 //! that are similar, and beside Permazen for Java.
 
 mod certain;
-mod conformance;
 mod counters;
 mod java;
 mod limits;
 mod new_keys;
+mod objects;
 mod portable;
 mod settings;
 mod shared;
