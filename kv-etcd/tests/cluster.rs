@@ -5,6 +5,7 @@
 mod failures;
 mod processes;
 mod stores;
+mod suite;
 mod support;
 #[path = "../../kv/tests/support/told.rs"]
 mod told;

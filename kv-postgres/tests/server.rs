@@ -11,6 +11,7 @@
 mod failures;
 mod processes;
 mod stores;
+mod suite;
 #[path = "../../kv/tests/support/told.rs"]
 mod told;
 

@@ -56,16 +56,23 @@ fn whatever_answers_the_error_says_so() {
         body(r#"{"responses":[{"response_range":{"kvs":[{"key":"?"}]}}]}"#),
         body(&"[".repeat(1 << 16)),
     ];
-    for answer in answers {
-        let port = always(answer.clone());
-        // The first question is a log-in, or asks for the horizon.
-        for login in ["ann:secret@", ""] {
-            let opening = EtcdStore::builder().create(false).wait(Duration::from_millis(100));
-            let opened = opening.open(&format!("etcd://{login}127.0.0.1:{port}/db"));
-            let error = opened.unwrap_err().to_string();
-            assert!(error.contains("127.0.0.1"), "{answer:?}: {error}");
-            assert!(!error.contains("secret"), "{answer:?}: {error}");
+    // Each of them is waited for.
+    thread::scope(|scope| {
+        for answer in &answers {
+            scope.spawn(move || is_told(answer));
         }
+    });
+}
+
+fn is_told(answer: &str) {
+    let port = always(answer.to_owned());
+    // The first question is a log-in, or asks for the horizon.
+    for login in ["ann:secret@", ""] {
+        let opening = EtcdStore::builder().create(false).wait(Duration::from_millis(100));
+        let opened = opening.open(&format!("etcd://{login}127.0.0.1:{port}/db"));
+        let error = opened.unwrap_err().to_string();
+        assert!(error.contains("127.0.0.1"), "{answer:?}: {error}");
+        assert!(!error.contains("secret"), "{answer:?}: {error}");
     }
 }
 

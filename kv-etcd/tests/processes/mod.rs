@@ -25,6 +25,12 @@ fn processes_are_strictly_serializable() {
 }
 
 #[test]
+fn a_child_of_a_fork_leaves_the_store_to_its_parent() {
+    let Some(cluster) = Etcd::shared() else { return };
+    programs::a_child_of_a_fork_leaves_the_store_to_its_parent(&cluster.new_prefix());
+}
+
+#[test]
 fn each_order_of_steps_is_as_good_as_one_after_another() {
     let Some(cluster) = Etcd::shared() else { return };
     programs::are_as_good_as_one_after_another(open, || cluster.new_prefix());

@@ -1,6 +1,5 @@
 //! The behaviour of a store on etcd: that of any other store, and its own.
 
-mod conformance;
 mod counters;
 mod limits;
 mod objects;

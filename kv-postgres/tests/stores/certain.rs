@@ -1,6 +1,5 @@
 //! Read-only transactions that wait once, and then cannot fail.
 
-use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread;
 use std::time::Duration;
 
@@ -12,15 +11,11 @@ use permazen_kv::{
 use permazen_kv_postgres::PostgresStore;
 use permazen_test_servers::{Fault, Postgres, Proxy, Way};
 
-/// A server of these tests alone, for one of them at a time, because certainty waits for all
-/// transactions that write.
-fn own_server() -> Option<(&'static Postgres, MutexGuard<'static, ()>)> {
-    static TURN: Mutex<()> = Mutex::new(());
-    static SERVER: OnceLock<Option<Postgres>> = OnceLock::new();
+/// A server of one test alone, because certainty waits for all transactions that write.
+fn own_server() -> Option<Postgres> {
     // If the other tests use a server that they have not started, none is started here.
     Postgres::shared().filter(|server| server.port() > 0)?;
-    let server = SERVER.get_or_init(|| Postgres::start(&["fsync=off"])).as_ref()?;
-    Some((server, TURN.lock().unwrap_or_else(PoisonError::into_inner)))
+    Postgres::start(&["fsync=off"])
 }
 
 fn certain() -> TxOptions {
@@ -33,7 +28,7 @@ fn put(store: &PostgresStore, keys: &[&[u8]]) {
 
 #[test]
 fn it_waits_for_transactions_that_write_and_then_cannot_fail() {
-    let Some((server, _turn)) = own_server() else { return };
+    let Some(server) = own_server() else { return };
     let url = server.new_table();
     let store = PostgresStore::open(&url).unwrap();
     put(&store, &[b"x", b"y"]);
@@ -63,7 +58,7 @@ fn it_waits_for_transactions_that_write_and_then_cannot_fail() {
 
 #[test]
 fn it_waits_no_longer_than_asked_and_the_connections_stay() {
-    let Some((server, _turn)) = own_server() else { return };
+    let Some(server) = own_server() else { return };
     let proxy = Proxy::new(server.port());
     let url = proxy.url(&server.new_table(), server.port());
     let store = PostgresStore::open(&url).unwrap();
@@ -90,7 +85,7 @@ fn it_waits_no_longer_than_asked_and_the_connections_stay() {
 /// The wait travels with the first question, and the end is not awaited.
 #[test]
 fn it_costs_a_round_trip_less() {
-    let Some((server, _turn)) = own_server() else { return };
+    let Some(server) = own_server() else { return };
     let proxy = Proxy::new(server.port());
     let plain = proxy.url(&server.new_table(), server.port());
     let deferrable = format!("{plain}&deferrable=on");
@@ -119,7 +114,7 @@ fn it_costs_a_round_trip_less() {
 /// As a check of the whole database, or a copy of it, does it.
 #[test]
 fn a_check_and_a_copy_read_one_state_that_counts_at_once() {
-    let Some((server, _turn)) = own_server() else { return };
+    let Some(server) = own_server() else { return };
     let store = PostgresStore::open(&server.new_table()).unwrap();
     put(&store, &[&[0x80], &[0x90]]);
     let mut tx = store.begin(&certain()).unwrap();
@@ -147,7 +142,7 @@ fn a_check_and_a_copy_read_one_state_that_counts_at_once() {
 /// The library itself has read by then.
 #[test]
 fn a_closure_that_wants_a_snapshot_runs_again_as_a_certain_one() {
-    let Some((server, _turn)) = own_server() else { return };
+    let Some(server) = own_server() else { return };
     let url = server.new_table();
     let store = PostgresStore::open(&url).unwrap();
     put(&store, &[b"x"]);
@@ -197,7 +192,7 @@ struct Note {
 /// 57014 also ends a wait for certainty, but later it is a time-out.
 #[test]
 fn a_read_that_takes_too_long_after_the_wait_is_a_time_out() {
-    let Some((server, _turn)) = own_server() else { return };
+    let Some(server) = own_server() else { return };
     let user = format!("slow{}", std::process::id());
     server.sql(&format!("CREATE ROLE {user} LOGIN SUPERUSER"));
     server.sql(&format!("ALTER ROLE {user} SET statement_timeout = 2000"));

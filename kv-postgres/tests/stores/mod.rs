@@ -2,7 +2,6 @@
 //! that are similar, and beside Permazen for Java.
 
 mod certain;
-mod conformance;
 mod counters;
 mod java;
 mod limits;

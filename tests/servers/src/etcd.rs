@@ -238,6 +238,10 @@ impl Etcd {
         run.args(["--initial-cluster", &peers.join(",")]);
         // A process that is killed loses nothing by that, and commits do not wait for the disk.
         run.arg("--unsafe-no-fsync");
+        // A member alone elects itself as soon as it may, and no other one can take its place.
+        if self.members.len() == 1 {
+            run.args(["--heartbeat-interval=20", "--election-timeout=200"]);
+        }
         run.args(&self.args).current_dir(self.path());
         run.env("LOG", &log).env("DIRECTORY", self.path());
         if let Some((user, group)) = other_user() {

@@ -16,7 +16,7 @@ fn is_refused<T>(result: Result<T>) {
 
 /// A child cannot use what its parent has open; what the child drops stays as it is for the parent.
 /// The child can open the store for itself.
-pub fn a_child_leaves_the_store_to_its_parent<S: KvDatabase>(open: impl Fn() -> S) {
+pub(crate) fn a_child_leaves_the_store_to_its_parent<S: KvDatabase>(open: impl Fn() -> S) {
     let mut mine = Some(open());
     let store = mine.as_ref().unwrap();
     store.write(|tx| tx.put(b"key", b"value")).unwrap();

@@ -15,8 +15,7 @@
 
 mod etcd;
 mod failover;
-#[cfg(unix)]
-pub mod forks;
+mod forks;
 pub mod objects;
 mod peers;
 mod pooler;

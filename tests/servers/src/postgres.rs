@@ -1,5 +1,6 @@
 //! A PostgreSQL server.
 
+use std::ffi::OsStr;
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::fs::{PermissionsExt, chown};
@@ -119,22 +120,36 @@ impl Postgres {
         };
         let settings = settings.iter().map(|&setting| setting.to_owned()).collect();
         let mut server = Self::nowhere(programs, settings);
-        let mut init = server.program("initdb");
-        init.args([
-            "--username=test",
-            "--auth=trust",
-            "--no-sync",
-            "--encoding=UTF8",
-            "--locale=C",
-        ]);
-        init.arg("-D").arg(server.data());
-        let output = init.output().expect("initdb runs");
-        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        let mut copy = server.command("cp");
+        copy.arg("-a").arg(Self::template().data()).arg(server.data());
+        done(&mut copy);
         if !prepare(&server) {
             return None;
         }
         server.run();
         Some(server)
+    }
+
+    /// The data of a new server with the database `test`, of which each server of this process
+    /// gets a copy: to make them takes much longer. It goes with the process.
+    fn template() -> &'static Postgres {
+        static TEMPLATE: OnceLock<Postgres> = OnceLock::new();
+        TEMPLATE.get_or_init(|| {
+            let mut template = Self::nowhere(programs().unwrap_or_default(), Vec::new());
+            template.supervise(Command::new("sleep").arg("infinity"));
+            let mut init = template.program("initdb");
+            init.args(["--username=test", "--auth=trust", "--no-sync", "--encoding=UTF8"]);
+            done(init.arg("--locale=C").arg("-D").arg(template.data()));
+            // A server that takes its statements from standard input.
+            let mut create = template.program("postgres");
+            create.args(["--single", "-F", "-D"]).arg(template.data()).arg("postgres");
+            let statements = template.directory.join("statements");
+            fs::write(&statements, "CREATE DATABASE test\n").unwrap();
+            done(create.stdin(fs::File::open(statements).unwrap()));
+            let databases = fs::read_dir(template.data().join("base")).unwrap().count();
+            assert_eq!(databases, 4, "the database was not created");
+            template
+        })
     }
 
     pub(crate) fn data(&self) -> PathBuf {
@@ -164,7 +179,12 @@ impl Postgres {
 
     /// A program of the server, as a user who is not root.
     pub(crate) fn program(&self, name: &str) -> Command {
-        let mut command = Command::new(self.path_of(name));
+        self.command(self.path_of(name))
+    }
+
+    /// The same of any program.
+    fn command(&self, program: impl AsRef<OsStr>) -> Command {
+        let mut command = Command::new(program);
         command.current_dir(&self.directory).stdin(Stdio::null());
         if let Some((user, group)) = other_user() {
             command.uid(user).gid(group);
@@ -186,19 +206,13 @@ impl Postgres {
 
     /// Starts the server, which must not run, and waits until it answers.
     pub fn run(&mut self) {
-        let mut supervisor = Command::new("/bin/sh");
-        supervisor.args(["-c", SUPERVISOR, "sh"]).arg(self.programs.join("postgres"));
-        supervisor.arg("-D").arg(self.data()).arg("-k").arg(&self.directory);
-        supervisor.args(["-p", &self.port.to_string(), "-c", "listen_addresses=127.0.0.1"]);
+        let mut server = Command::new(self.programs.join("postgres"));
+        server.arg("-D").arg(self.data()).arg("-k").arg(&self.directory);
+        server.args(["-p", &self.port.to_string(), "-c", "listen_addresses=127.0.0.1"]);
         for setting in &self.settings {
-            supervisor.args(["-c", setting]);
+            server.args(["-c", setting]);
         }
-        supervisor.env("DIRECTORY", &self.directory).stdin(Stdio::piped());
-        supervisor.current_dir(&self.directory);
-        if let Some((user, group)) = other_user() {
-            supervisor.uid(user).gid(group);
-        }
-        self.supervisor = Some(supervisor.spawn().expect("a shell"));
+        self.supervise(&server);
         let begun = Instant::now();
         loop {
             let mut ready = self.program("pg_isready");
@@ -215,16 +229,15 @@ impl Postgres {
             );
             std::thread::sleep(Duration::from_millis(20));
         }
-        // It is there after a restart.
-        let mut create = self.program("createdb");
-        create.arg("-h").arg(&self.directory).args([
-            "-U",
-            "test",
-            "-p",
-            &self.port.to_string(),
-            "test",
-        ]);
-        drop(create.output());
+    }
+
+    /// Starts a program under a supervisor.
+    fn supervise(&mut self, program: &Command) {
+        let mut supervisor = self.command("/bin/sh");
+        supervisor.args(["-c", SUPERVISOR, "sh"]).arg(program.get_program());
+        supervisor.args(program.get_args());
+        supervisor.env("DIRECTORY", &self.directory).stdin(Stdio::piped());
+        self.supervisor = Some(supervisor.spawn().expect("a shell"));
     }
 
     /// The server has ended. Its supervisor notices it, and leaves the directory.
@@ -349,6 +362,12 @@ impl Drop for Psql {
         drop(self.process.stdin.take());
         let _ = self.process.wait();
     }
+}
+
+/// Runs a command.
+fn done(command: &mut Command) {
+    let output = command.output().expect("it runs");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
 }
 
 /// Where the programs are.

@@ -2,6 +2,7 @@
 //! they leave are those of the same transactions in turn.
 
 use std::collections::BTreeMap;
+use std::thread;
 
 use permazen::kv::{
     Direction, KeySpan, KvDatabase, KvDatabaseExt, KvRead, KvTransaction, KvWrite, Result,
@@ -230,61 +231,70 @@ fn pairs(store: &dyn KvDatabase) -> Pairs {
 }
 
 /// Transactions of several processes, step by step in each order. Each call of `new` makes the URL
-/// of a new store.
+/// of a new store. The cases run at the same time, since each of them mostly waits for the one
+/// process whose turn it is.
 ///
 /// # Panics
 /// If they read or leave what they would not in turn.
-pub fn are_as_good_as_one_after_another<S: KvDatabase>(open: Open<S>, new: impl Fn() -> String) {
-    let mut rng = StdRng::seed_from_u64(rand::rng().random());
-    for (number, case) in CASES.iter().enumerate() {
-        let url = new();
-        let store = open(&url);
-        let start = |program: usize| {
-            let (number, program) = (number.to_string(), program.to_string());
-            let mut process = Process::start(&["interleavings", &url, &number, &program]);
-            process.hear("ready");
-            process
-        };
-        let mut processes: Vec<_> = (0..case.programs.len()).map(start).collect();
-        let mut left: Vec<usize> = case.programs.iter().map(|steps| steps.len()).collect();
-        let mut all = Vec::new();
-        orders(&mut left, &mut Vec::new(), &mut all);
-        all.shuffle(&mut rng);
-        let (mut committed, mut retried) = (0, 0);
-        let known = (!case.known.is_empty()).then(|| case.known.to_vec());
-        for order in known.iter().chain(all.iter().take(most_orders())) {
-            reset(&store, case.before);
-            let mut sums: Vec<Option<Vec<i64>>> = vec![Some(Vec::new()); processes.len()];
-            for &program in order {
-                let Some(so_far) = &mut sums[program] else { continue };
-                processes[program].tell("step");
-                match processes[program].hear("did ").parse() {
-                    Ok(sum) => so_far.push(sum),
-                    Err(_) => sums[program] = None,
-                }
-            }
-            let after = pairs(&store);
-            let done: Vec<usize> = (0..sums.len()).filter(|&at| sums[at].is_some()).collect();
-            committed += done.len();
-            retried += sums.len() - done.len();
-            let explains = |turns: &Vec<usize>| {
-                let mut pairs: Pairs =
-                    case.before.iter().map(|(key, value)| ((*key).to_owned(), *value)).collect();
-                let each = |&at: &usize| Some(alone(case.programs[at], &mut pairs)) == sums[at];
-                turns.iter().all(each) && pairs == after
-            };
-            assert!(
-                permutations(&done).iter().any(explains),
-                "{}: {order:?} gave {sums:?} and {after:?}",
-                case.name
-            );
-            // The first one to commit has no conflict, and without overlap none has.
-            assert!(!done.is_empty(), "{}: {order:?}", case.name);
-            let is_serial = order.windows(2).filter(|turns| turns[0] != turns[1]).count() + 1;
-            assert!(is_serial > sums.len() || done.len() == sums.len(), "{}: {order:?}", case.name);
+pub fn are_as_good_as_one_after_another<S: KvDatabase>(
+    open: Open<S>,
+    new: impl Fn() -> String + Sync,
+) {
+    thread::scope(|scope| {
+        for (number, case) in CASES.iter().enumerate() {
+            let new = &new;
+            scope.spawn(move || is_as_good_in_each_order(open, &new(), number, case));
         }
-        println!("{}: {committed} committed, {retried} to be retried", case.name);
-        assert!(committed > 0 && retried > 0, "{}: {committed} {retried}", case.name);
-        processes.into_iter().for_each(Process::stop);
+    });
+}
+
+fn is_as_good_in_each_order<S: KvDatabase>(open: Open<S>, url: &str, number: usize, case: &Case) {
+    let store = open(url);
+    let start = |program: usize| {
+        let (number, program) = (number.to_string(), program.to_string());
+        let mut process = Process::start(&["interleavings", url, &number, &program]);
+        process.hear("ready");
+        process
+    };
+    let mut processes: Vec<_> = (0..case.programs.len()).map(start).collect();
+    let mut left: Vec<usize> = case.programs.iter().map(|steps| steps.len()).collect();
+    let mut all = Vec::new();
+    orders(&mut left, &mut Vec::new(), &mut all);
+    all.shuffle(&mut StdRng::seed_from_u64(rand::rng().random()));
+    let (mut committed, mut retried) = (0, 0);
+    let known = (!case.known.is_empty()).then(|| case.known.to_vec());
+    for order in known.iter().chain(all.iter().take(most_orders())) {
+        reset(&store, case.before);
+        let mut sums: Vec<Option<Vec<i64>>> = vec![Some(Vec::new()); processes.len()];
+        for &program in order {
+            let Some(so_far) = &mut sums[program] else { continue };
+            processes[program].tell("step");
+            match processes[program].hear("did ").parse() {
+                Ok(sum) => so_far.push(sum),
+                Err(_) => sums[program] = None,
+            }
+        }
+        let after = pairs(&store);
+        let done: Vec<usize> = (0..sums.len()).filter(|&at| sums[at].is_some()).collect();
+        committed += done.len();
+        retried += sums.len() - done.len();
+        let explains = |turns: &Vec<usize>| {
+            let mut pairs: Pairs =
+                case.before.iter().map(|(key, value)| ((*key).to_owned(), *value)).collect();
+            let each = |&at: &usize| Some(alone(case.programs[at], &mut pairs)) == sums[at];
+            turns.iter().all(each) && pairs == after
+        };
+        assert!(
+            permutations(&done).iter().any(explains),
+            "{}: {order:?} gave {sums:?} and {after:?}",
+            case.name
+        );
+        // The first one to commit has no conflict, and without overlap none has.
+        assert!(!done.is_empty(), "{}: {order:?}", case.name);
+        let is_serial = order.windows(2).filter(|turns| turns[0] != turns[1]).count() + 1;
+        assert!(is_serial > sums.len() || done.len() == sums.len(), "{}: {order:?}", case.name);
     }
+    println!("{}: {committed} committed, {retried} to be retried", case.name);
+    assert!(committed > 0 && retried > 0, "{}: {committed} {retried}", case.name);
+    processes.into_iter().for_each(Process::stop);
 }

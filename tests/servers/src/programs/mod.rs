@@ -21,6 +21,8 @@ mod world;
 
 use permazen::kv::KvDatabase;
 
+use crate::forks;
+
 pub use bank::{Outcome, Records, accounts, bank, found, transfer};
 pub use histories::are_strictly_serializable;
 pub use interleavings::are_as_good_as_one_after_another;
@@ -30,6 +32,15 @@ pub use world::{World, kill_programs, rounds};
 
 /// How a program opens the store that a URL names.
 pub type Open<S> = fn(&str) -> S;
+
+/// A program that forks while it has a new store open, which has this URL. It does nothing else,
+/// since a child of a process with other threads may wait for their locks.
+///
+/// # Panics
+/// If the child can use the store of its parent, or the parent not any more.
+pub fn a_child_of_a_fork_leaves_the_store_to_its_parent(url: &str) {
+    Process::start(&["forks", url]).stop();
+}
 
 /// Plays the role for which a process was started.
 ///
@@ -48,6 +59,7 @@ pub fn play<S: KvDatabase + Clone + 'static>(words: &[String], open: Open<S>) {
         ["together", url, number, seconds] => {
             together::work(open, url, number.parse().unwrap(), seconds.parse().unwrap());
         }
+        ["forks", url] => forks::a_child_leaves_the_store_to_its_parent(|| open(url)),
         _ => panic!("no role {words:?}"),
     }
 }

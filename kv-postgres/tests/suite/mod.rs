@@ -1,4 +1,5 @@
-//! The conformance suite on a PostgreSQL server.
+//! The conformance suite on a PostgreSQL server. Its many short tests begin last, by its name, and
+//! fill the time in which the others wait.
 
 use permazen_kv::conformance;
 use permazen_kv::testsuite::Fixture;
