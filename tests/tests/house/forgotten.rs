@@ -1,6 +1,6 @@
-//! Each file in the `tests` folder of a package is part of a program of tests, and none is a program
-//! and also a module of another one: Cargo does not say that a file is in none, and its tests would
-//! not run, or that it is in two, and its tests would run twice.
+//! Each file in the `tests` folder of a package is part of a program of tests, and no program is
+//! also a module of another one: Cargo does not say that a file is in none, and its tests would not
+//! run, or that it is in two, and its tests would run twice.
 
 use std::collections::BTreeSet;
 use std::fs;

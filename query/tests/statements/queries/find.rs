@@ -188,7 +188,7 @@ fn index_entries() {
 fn names_of_columns() {
     use permazen::schema::{Field, ObjectType, SchemaModel};
 
-    use super::super::database::{Fixture, encoding};
+    use super::database::{Fixture, encoding};
 
     let fixture = Fixture::new();
     let mut of = ObjectType::new("T");
