@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use permazen_kv::{KvDatabase, KvError, KvRead, KvTransaction, KvWrite, TxOptions};
+use permazen_kv::{AtomicKvStore, KvDatabase, KvError, KvRead, KvTransaction, KvWrite, TxOptions};
 
 use crate::error::{LedgerError, Result};
 use crate::host::{Host, lock_before};
@@ -359,9 +359,10 @@ impl OpenRegistry {
         if self.repository().capabilities().concurrent_writers {
             return Ok(());
         }
-        // No other process writes the repository until this transaction ends. So the row of the
-        // page tells whether an eviction was decided, also if its outcome was unknown.
-        let tx = self.repository().begin(&TxOptions::writing().with_wait(WAIT))?;
+        // No other process writes the repository until this transaction ends, also where others
+        // take the right to write only with their first write. So the row of the page tells whether
+        // an eviction was decided, also if its outcome was unknown.
+        let Some(tx) = AtomicKvStore::hold(self.repository(), WAIT)? else { return Ok(()) };
         in_use(&tx, page)?;
         let mut of_page = database.begin(&TxOptions::writing().with_wait(WAIT))?;
         self.host.rows(page).unmark_deleted(&mut of_page)?;

@@ -1,6 +1,7 @@
 //! Openings, closings, deletions and evictions of pages that were not completed, and what the next
 //! process or the same one finds.
 
+use std::fmt;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -11,6 +12,7 @@ use permazen_kv::fault::{FaultStore, Faults};
 use permazen_kv::lmdb::LmdbStore;
 use permazen_kv::memory::MemoryStore;
 use permazen_kv::read_only::ReadOnly;
+use permazen_kv::sqlite::SqliteStore;
 use permazen_kv::{Capabilities, KvDatabase, KvError, KvRead, KvTransaction, KvWrite, TxOptions};
 use permazen_ledger::{
     Clock, LedgerError, LmdbPages, MAIN, Page, PageDatabases, PageId, Repository,
@@ -141,6 +143,12 @@ struct Interrupted {
 struct Before(Arc<Mutex<Option<(u64, Happening)>>>);
 
 type Happening = Box<dyn FnOnce() + Send>;
+
+impl fmt::Debug for Before {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Before").finish_non_exhaustive()
+    }
+}
 
 impl Before {
     fn is_called_at(&self, nth: u64, happening: impl FnOnce() + Send + 'static) {
@@ -289,6 +297,93 @@ fn a_page_whose_eviction_by_others_failed_is_opened_by_a_process_that_was_taken_
         }
     }
     assert!(marked > 0);
+}
+
+/// The databases of pages in memory, which call a function before one of their transactions for
+/// writing begins.
+#[derive(Debug)]
+struct InterruptedPages {
+    disk: Disk,
+    before: Before,
+}
+
+impl InterruptedPages {
+    fn of(&self, page: MemoryStore) -> Arc<dyn KvDatabase> {
+        Arc::new(InterruptedPage { page, before: self.before.clone() })
+    }
+}
+
+impl PageDatabases for InterruptedPages {
+    fn make(&self, page: u64) -> permazen_kv::Result<Arc<dyn KvDatabase>> {
+        Ok(self.of(self.disk.pages.lock().unwrap().entry(page).or_default().clone()))
+    }
+
+    fn open(&self, page: u64) -> permazen_kv::Result<Option<Arc<dyn KvDatabase>>> {
+        Ok(self.disk.pages.lock().unwrap().get(&page).map(|page| self.of(page.clone())))
+    }
+
+    fn remove(&self, page: u64) -> permazen_kv::Result<()> {
+        self.disk.pages.lock().unwrap().remove(&page);
+        Ok(())
+    }
+
+    fn list(&self) -> permazen_kv::Result<Vec<u64>> {
+        Ok(self.disk.numbers())
+    }
+}
+
+struct InterruptedPage {
+    page: MemoryStore,
+    before: Before,
+}
+
+impl KvDatabase for InterruptedPage {
+    fn begin(&self, options: &TxOptions) -> permazen_kv::Result<Box<dyn KvTransaction + Send>> {
+        if !options.read_only {
+            self.before.count();
+        }
+        self.page.begin(options)
+    }
+}
+
+/// On SQLite, a transaction can take the right to write with its first write. While a process takes
+/// the mark of its failed eviction back, no other one evicts the page nevertheless.
+#[test]
+fn a_mark_is_not_taken_back_while_another_process_evicts_the_page() {
+    for nth in 1.. {
+        let (folder, disk) = (tempfile::tempdir().unwrap(), Disk::default());
+        let sqlite = SqliteStore::builder().create(true).late_lock(true);
+        let path = folder.path().join("repository");
+        let (one, two) = (sqlite.open(&path).unwrap(), sqlite.open(&path).unwrap());
+        let (one, before) = (FaultStore::new(one), Before::default());
+        let process = |host: Arc<dyn KvDatabase>, before: &Before| {
+            let pages = InterruptedPages { disk: disk.clone(), before: before.clone() };
+            let builder = Repository::shared_builder(host).manual_maintenance();
+            builder.page_databases(Arc::new(pages)).open_or_create().unwrap()
+        };
+        let faults = one.faults();
+        let one = process(Arc::new(one), &before);
+        let two = process(Arc::new(two), &Before::default());
+        make_synced(&one);
+        let seen = Arc::new(Mutex::new(None));
+        let tell = Arc::clone(&seen);
+        // The first transaction sets the mark.
+        before.is_called_at(2, move || {
+            *tell.lock().unwrap() = Some(ends(move || two.evict("remote", ROOT)));
+        });
+        faults.fail_nth(nth, || KvError::Stale("broken".into()));
+        let evicted = one.evict("remote", ROOT);
+        assert!(faults.hits() > 0, "no eviction has failed after its mark");
+        faults.stop();
+        let seen = seen.lock().unwrap().take();
+        if let (Err(_), Some(seen)) = (evicted, seen) {
+            let error = seen.unwrap_err();
+            assert!(matches!(&error, LedgerError::Host(error) if error.is_retryable()), "{error}");
+            assert!(!has_mark(&disk));
+            assert_is_there(&one.page("remote", ROOT).unwrap());
+            break;
+        }
+    }
 }
 
 /// LMDB environments of pages that a process can only read.
