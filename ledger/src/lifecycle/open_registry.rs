@@ -134,36 +134,46 @@ impl OpenRegistry {
         page: u64,
         database: &dyn KvDatabase,
     ) -> Result<Registration> {
-        let written = match self.write(page) {
-            Ok(written) => Some(written),
-            Err(error) => self.unless_read_only(page, database, error).map(|()| None)?,
-        };
-        let process = written.map(|(process, _)| process);
-        let new = Registered { count: 0, process, is_written: false, closed: self.now() };
-        // If the rest fails, the next maintenance removes the row again, because there are no
-        // handles. If no row was written, that of an earlier opening counts.
-        self.change(page, new, |open| {
-            open.process = process.or(open.process);
-            open.is_written = false;
-        });
-        let is_written = match written {
-            None => false,
-            Some(_) if !self.host.is_separate() => true,
-            Some((_, device)) => match self.write_first_opened(page, database, device) {
-                Ok(()) => true,
-                Err(error) => self.unless_read_only(page, database, error).map(|()| false)?,
-            },
-        };
-        self.change(page, new, |open| {
-            open.is_written = is_written;
-            open.count += 1;
-        });
+        self.write_rows(page, database, &TxOptions::writing())?;
+        self.change(page, |open| open.count += 1);
         Ok(Registration { open_registry: Arc::clone(self), page })
     }
 
-    /// Changes the entry of a page, which is `new` if there was none.
-    fn change(&self, page: u64, new: Registered, change: impl FnOnce(&mut Registered)) {
+    /// Writes the rows of an opening, if the host can be written. If that fails, and there are no
+    /// handles, the next maintenance removes what was written. The caller holds the lock of the
+    /// writing.
+    fn write_rows(&self, page: u64, database: &dyn KvDatabase, options: &TxOptions) -> Result<()> {
+        let (process, device) = match self.write(page, options) {
+            Ok(written) => written,
+            Err(error) => {
+                // The row may be there nevertheless. If not, that of an earlier opening counts.
+                if is_unknown(&error) {
+                    self.note_unsure(page, self.process.id());
+                }
+                self.unless_read_only(page, database, error)?;
+                self.change(page, |open| open.is_written = false);
+                return Ok(());
+            }
+        };
+        self.note_unsure(page, process);
+        if self.host.is_separate()
+            && let Err(error) = self.write_first_opened(page, database, device, options)
+        {
+            return self.unless_read_only(page, database, error);
+        }
+        self.change(page, |open| open.is_written = true);
+        Ok(())
+    }
+
+    /// Changes the entry of a page, which is made if there is none.
+    fn change(&self, page: u64, change: impl FnOnce(&mut Registered)) {
+        let new = Registered { count: 0, process: None, is_written: false, closed: self.now() };
         change(self.pages().entry(page).or_insert(new));
+    }
+
+    /// Notes that not all rows of the opening of a page may be there, and the process in the row.
+    fn note_unsure(&self, page: u64, process: ProcessId) {
+        self.change(page, |open| (open.process, open.is_written) = (Some(process), false));
     }
 
     /// Puts entries back whose rows may have been removed, so the next opening writes them.
@@ -185,13 +195,7 @@ impl OpenRegistry {
         database: &dyn KvDatabase,
         error: LedgerError,
     ) -> Result<()> {
-        let is_read_only = matches!(
-            error,
-            LedgerError::Host(
-                KvError::Unsupported(_) | KvError::IllegalState(_) | KvError::Full { .. },
-            )
-        );
-        if !is_read_only {
+        if !may_be_read(&error) {
             return Err(error);
         }
         let rows = self.host.rows(page);
@@ -206,8 +210,8 @@ impl OpenRegistry {
     }
 
     /// Writes the row that the page is open. Returns the process ID in it, and the device.
-    fn write(&self, page: u64) -> Result<(ProcessId, [u8; 24])> {
-        let mut tx = self.repository().begin(&TxOptions::writing())?;
+    fn write(&self, page: u64, options: &TxOptions) -> Result<(ProcessId, [u8; 24])> {
+        let mut tx = self.repository().begin(options)?;
         in_use(&tx, page)?;
         let (device, rows) = (device(&tx)?, self.host.rows(page));
         if !self.host.is_separate() {
@@ -227,9 +231,10 @@ impl OpenRegistry {
         page: u64,
         database: &dyn KvDatabase,
         device: [u8; 24],
+        options: &TxOptions,
     ) -> Result<()> {
         let rows = self.host.rows(page);
-        let mut tx = database.begin(&TxOptions::writing())?;
+        let mut tx = database.begin(options)?;
         rows.unmark_deleted(&mut tx)?;
         rows.put_first_opened(&mut tx, device)?;
         Ok(tx.commit()?)
@@ -440,11 +445,30 @@ impl Ended {
 /// Writes that a page is not open in this process any more.
 fn close(tx: &mut dyn KvWrite, page: u64, open: &Registered) -> Result<()> {
     let Some(process) = open.process else { return Ok(()) };
+    // A page that may not have been opened gets no closing time if it never was.
+    if !open.is_written && !rows::has_rows(tx, page)? {
+        return Ok(());
+    }
     match page_row(tx, page)? {
         Some(_) => rows::close(tx, page, &process, open.closed),
         // The page was deleted after other processes had taken the lease.
         None => rows::remove_opened(tx, page, &process),
     }
+}
+
+/// Whether it is not known if a transaction was committed.
+fn is_unknown(error: &LedgerError) -> bool {
+    matches!(error, LedgerError::Host(KvError::OutcomeUnknown(_)))
+}
+
+/// Whether a host that fails to write with this error may still be read.
+fn may_be_read(error: &LedgerError) -> bool {
+    matches!(
+        error,
+        LedgerError::Host(
+            KvError::Unsupported(_) | KvError::IllegalState(_) | KvError::Full { .. },
+        )
+    )
 }
 
 /// The row of a page, if the page can be opened.

@@ -132,6 +132,62 @@ fn a_page_whose_closing_may_have_been_made_is_recorded_as_open_when_it_is_opened
     assert!(made > 0);
 }
 
+#[test]
+fn a_page_whose_opening_has_an_unknown_outcome_is_closed_by_the_same_process() {
+    for loses in [false, true] {
+        for nth in 1.. {
+            let host = FaultStore::new(MemoryStore::new());
+            let open =
+                || Repository::builder(host.clone()).manual_maintenance().open_or_create().unwrap();
+            let (one, two) = (open(), open());
+            drop(one.create_page("films", ROOT).unwrap());
+            one.maintain().unwrap();
+            let faults = host.faults();
+            faults.lose_commits(loses);
+            faults.fail_nth(nth, || KvError::OutcomeUnknown("cut".into()));
+            drop(one.page("films", ROOT));
+            let is_over = faults.hits() == 0;
+            faults.stop();
+            // No handle is left, and no maintenance comes in between.
+            one.rename_page(("films", ROOT), ("books", ROOT)).unwrap();
+            drop(one.page("books", ROOT).unwrap());
+            one.maintain().unwrap();
+            two.delete_page("books", ROOT).unwrap();
+            if is_over {
+                break;
+            }
+        }
+    }
+}
+
+#[test]
+fn a_page_whose_opening_was_not_made_has_no_closing_time() {
+    for (loses, separate) in [(false, false), (true, false), (false, true), (true, true)] {
+        for nth in 1.. {
+            let (disk, clock) = (Disk::default(), TestClock::new());
+            let (repository, faults) = match separate {
+                true => process(&disk, &clock),
+                false => {
+                    let host = FaultStore::new(disk.repository.clone());
+                    let builder = Repository::builder(host.clone()).manual_maintenance();
+                    (builder.open_or_create().unwrap(), host.faults())
+                }
+            };
+            faults.lose_commits(loses);
+            faults.fail_nth(nth, || KvError::OutcomeUnknown("cut".into()));
+            drop(repository.create_page("films", ROOT));
+            let is_over = faults.hits() == 0;
+            faults.stop();
+            repository.maintain().unwrap();
+            let found = repository.verify().unwrap().findings;
+            assert!(found.is_empty(), "operation {nth}: {found:#?}");
+            if is_over {
+                break;
+            }
+        }
+    }
+}
+
 /// A host that calls a function before one of its transactions begins.
 struct Interrupted {
     host: FaultStore<MemoryStore>,
