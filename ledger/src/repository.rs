@@ -205,7 +205,8 @@ impl Repository {
     }
 
     /// Opens a page. Pages can be open any number of times. A process that opens a page that it
-    /// does not have open writes a row that says so, unless the host cannot be written.
+    /// does not have open writes a row that says so; if the host cannot be written, before its
+    /// first change of the page.
     ///
     /// # Errors
     /// If there is no such page, or the host fails.

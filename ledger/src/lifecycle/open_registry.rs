@@ -56,6 +56,14 @@ impl Drop for Registration {
     }
 }
 
+impl Registration {
+    /// Writes the rows of the opening, if that was not possible when the page was opened or may not
+    /// have been done. If it is not possible now either, the next change of the page tries again.
+    pub(crate) fn complete(&self, database: &dyn KvDatabase) {
+        self.open_registry.complete(self.page, database);
+    }
+}
+
 impl OpenRegistry {
     pub(crate) fn new(host: Arc<Host>, process: Arc<Process>) -> Self {
         OpenRegistry { host, process, pages: Mutex::default(), writing: Mutex::default() }
@@ -165,6 +173,17 @@ impl OpenRegistry {
         Ok(())
     }
 
+    /// Writes the rows of the opening of a page that has handles, if they may not be there.
+    fn complete(&self, page: u64, database: &dyn KvDatabase) {
+        if self.pages().get(&page).is_none_or(|open| open.is_written) {
+            return;
+        }
+        // The caller is about to write, and gets the error if that is not possible.
+        if let Ok(_writing) = self.writing() {
+            let _ = self.write_rows(page, database, &TxOptions::writing().with_wait(WAIT));
+        }
+    }
+
     /// Changes the entry of a page, which is made if there is none.
     fn change(&self, page: u64, change: impl FnOnce(&mut Registered)) {
         let new = Registered { count: 0, process: None, is_written: false, closed: self.now() };
@@ -184,7 +203,8 @@ impl OpenRegistry {
 
     /// A page can be opened in a host that this process cannot write: one that is open for reading
     /// only, on a full disk, or whose writing thread has ended, which a host reports as it reports
-    /// the first. Then nothing protects the commits that are read.
+    /// the first. Then nothing protects the commits that are read, until a change of the page
+    /// [completes](Registration::complete) the opening.
     ///
     /// # Errors
     /// Other errors. This one too if the page has the mark of an eviction that was not completed:
@@ -294,7 +314,7 @@ impl OpenRegistry {
         }
         tx.commit()?;
         // A page that was opened when the host could not be written stays without a row: it also
-        // lacks the row of its first opening, which only opening it writes.
+        // lacks the row of its first opening, which only an opening or a change writes.
         self.pages().values_mut().filter(|open| open.process.is_some()).for_each(|open| {
             open.process = Some(process);
         });

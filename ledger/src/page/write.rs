@@ -242,7 +242,7 @@ impl Shared {
         draft: &Draft,
         options: &TxOptions,
     ) -> Result<Attempt> {
-        self.commit_draft_in(self.open.host.begin(options)?, (branch, base), commit, draft)
+        self.commit_draft_in(self.begin(options)?, (branch, base), commit, draft)
     }
 
     /// The same in a given transaction of the host.
@@ -285,7 +285,7 @@ impl Shared {
     /// Fast-forwards a branch from `base` to a later commit. Returns `false` if the branch was
     /// changed meanwhile.
     pub(crate) fn forward(&self, branch: &str, base: &BranchState, to: &CommitId) -> Result<bool> {
-        let mut tx = self.open.host.begin(&TxOptions::writing())?;
+        let mut tx = self.begin(&TxOptions::writing())?;
         self.open.rows.check_exists(&tx)?;
         let heads = self.open.rows.heads(&tx, branch)?;
         if heads.iter().map(|head| head.id).ne([base.head])
@@ -306,7 +306,7 @@ impl Shared {
     /// Adds a commit that is no head.
     pub(crate) fn add_draft(&self, commit: &Commit, draft: &Draft) -> Result<CommitId> {
         let id = Commit::id(&commit.to_bytes());
-        let mut tx = self.open.host.begin(&TxOptions::writing())?;
+        let mut tx = self.begin(&TxOptions::writing())?;
         self.open.rows.check_exists(&tx)?;
         if !self.open.rows.has_commit(&tx, &id)? {
             self.open.rows.raise_keep_version(&mut tx)?;
