@@ -203,8 +203,10 @@ impl OpenRegistry {
 
     /// A page can be opened in a host that this process cannot write: one that is open for reading
     /// only, on a full disk, or whose writing thread has ended, which a host reports as it reports
-    /// the first. Then nothing protects the commits that are read, until a change of the page
-    /// [completes](Registration::complete) the opening.
+    /// the first. It can be opened too if it is not known whether it was written, as where SQLite
+    /// finds no room for the index of its log. Then nothing protects the commits that are read,
+    /// until a change of the page [completes](Registration::complete) the opening, or the next
+    /// maintenance if the outcome was unknown.
     ///
     /// # Errors
     /// Other errors. This one too if the page has the mark of an eviction that was not completed:
@@ -261,9 +263,38 @@ impl OpenRegistry {
     }
 
     /// Closes the pages without handles. If other processes have taken the lease of this process,
-    /// writes the rows of its open pages again.
+    /// writes the rows of its open pages again. The same if the outcome was unknown when they were
+    /// opened.
     pub(crate) fn maintain(&self) -> Result<()> {
         let _writing = self.writing()?;
+        self.write_changed().and(self.complete_unsure())
+    }
+
+    /// Writes the rows of pages whose rows may not be there, unless the host could not be written.
+    fn complete_unsure(&self) -> Result<()> {
+        let is_unsure =
+            |open: &Registered| open.count > 0 && open.process.is_some() && !open.is_written;
+        let pages = self.pages();
+        let unsure: Vec<u64> =
+            pages.iter().filter(|(_, open)| is_unsure(open)).map(|(page, _)| *page).collect();
+        drop(pages);
+        let mut result = Ok(());
+        for page in unsure {
+            let options = TxOptions::writing().with_wait(WAIT);
+            let written =
+                self.host.of_page(page).and_then(|it| self.write_rows(page, &*it, &options));
+            match written {
+                // It was deleted meanwhile.
+                Err(LedgerError::PageGone { .. } | LedgerError::Busy { .. }) => {}
+                written => result = result.and(written),
+            }
+        }
+        result
+    }
+
+    /// Writes the rows of pages that are closed, and of open ones if the lease was taken. The
+    /// caller holds the lock of the writing.
+    fn write_changed(&self) -> Result<()> {
         // Without a row there is nothing to write.
         self.pages().retain(|_, open| open.count > 0 || open.process.is_some());
         let has_lease =
@@ -483,12 +514,13 @@ fn is_unknown(error: &LedgerError) -> bool {
 
 /// Whether a host that fails to write with this error may still be read.
 fn may_be_read(error: &LedgerError) -> bool {
-    matches!(
+    let is_read_only = matches!(
         error,
         LedgerError::Host(
             KvError::Unsupported(_) | KvError::IllegalState(_) | KvError::Full { .. },
         )
-    )
+    );
+    is_read_only || is_unknown(error)
 }
 
 /// The row of a page, if the page can be opened.

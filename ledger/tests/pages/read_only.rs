@@ -13,7 +13,7 @@ use permazen_kv::{Capabilities, KvDatabase, KvError, KvRead, KvTransaction, KvWr
 use permazen_ledger::{LedgerError, MAIN, PageId, Repository};
 
 use super::separate::{Disk, Pages};
-use crate::support::page::{assert_all_clean, put};
+use crate::support::page::{assert_all_clean, get, put};
 
 fn make(host: Arc<dyn KvDatabase>) {
     let repository = Repository::open_or_create_shared(host).unwrap();
@@ -76,6 +76,53 @@ fn pages_can_be_read_where_the_disk_is_full() {
     let host = MemoryStore::new();
     make(Arc::new(host.clone()));
     read(Arc::new(Full(host)));
+}
+
+/// SQLite has no room for its `-shm` file: it can be read, and the outcome of commits is unknown.
+struct WithoutIndex(FaultStore<MemoryStore>);
+
+impl KvDatabase for WithoutIndex {
+    fn begin(&self, options: &TxOptions) -> permazen_kv::Result<Box<dyn KvTransaction + Send>> {
+        match options.read_only {
+            true => self.0.inner().begin(options),
+            false => self.0.begin(options),
+        }
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        self.0.capabilities()
+    }
+}
+
+#[test]
+fn pages_can_be_read_where_the_outcome_of_commits_is_unknown() {
+    for loses in [false, true] {
+        for n in 1.. {
+            let store = MemoryStore::new();
+            make(Arc::new(store.clone()));
+            let host = FaultStore::new(store.clone());
+            let faults = host.faults();
+            let builder = Repository::builder(WithoutIndex(host)).manual_maintenance();
+            let repository = builder.open().unwrap();
+            faults.lose_commits(loses);
+            faults.fail_from(n, || KvError::OutcomeUnknown("no room for db-shm".into()));
+            let page = repository.page("test", PageId::ROOT).unwrap();
+            assert_eq!(get(&page, b"key").as_deref(), Some(&b"value"[..]), "operation {n}");
+            let is_over = faults.hits() == 0;
+            faults.stop();
+            // Once there is room again, others are told that it is open.
+            put(&page, MAIN, b"key", b"other");
+            let other = Repository::open(store).unwrap();
+            let error = other.delete_page("test", PageId::ROOT).unwrap_err();
+            assert!(matches!(error, LedgerError::PageInUse { .. }), "operation {n}: {error}");
+            drop(page);
+            drop((repository, other.page("test", PageId::ROOT).unwrap()));
+            assert_all_clean(&other);
+            if is_over {
+                break;
+            }
+        }
+    }
 }
 
 /// A store whose disk has room for some transactions only.
