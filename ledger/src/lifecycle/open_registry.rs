@@ -62,6 +62,20 @@ impl Registration {
     pub(crate) fn complete(&self, database: &dyn KvDatabase) {
         self.open_registry.complete(self.page, database);
     }
+
+    /// Writes the rows of the opening again: in the page's own database is the mark of an eviction
+    /// that another process has begun. In a host that cannot be written, the page stays as it is,
+    /// and can be read.
+    ///
+    /// # Errors
+    /// As [`open`](OpenRegistry::open).
+    pub(crate) fn renew(&self, database: &dyn KvDatabase) -> Result<()> {
+        let _writing = self.open_registry.writing()?;
+        match self.open_registry.write_rows(self.page, database, &TxOptions::writing()) {
+            Err(error) if may_be_read(&error) => Ok(()),
+            written => written,
+        }
+    }
 }
 
 impl OpenRegistry {
@@ -346,9 +360,12 @@ impl OpenRegistry {
         tx.commit()?;
         // A page that was opened when the host could not be written stays without a row: it also
         // lacks the row of its first opening, which only an opening or a change writes.
-        self.pages().values_mut().filter(|open| open.process.is_some()).for_each(|open| {
+        for open in self.pages().values_mut().filter(|open| open.process.is_some()) {
+            // While this process was taken for dead, an eviction may have left a mark in the
+            // database of the page.
+            open.is_written &= open.process == Some(process) || !self.host.is_separate();
             open.process = Some(process);
-        });
+        }
         Ok(())
     }
 

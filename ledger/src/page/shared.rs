@@ -139,6 +139,16 @@ impl Shared {
         self.registration.complete(&*self.open.host);
     }
 
+    /// Removes the mark of an eviction that another process has begun, which took this one for
+    /// dead, and did not complete. If it was decided, the row of the page in the repository says
+    /// so.
+    pub(crate) fn open_again_if_marked(&self) -> Result<()> {
+        match self.open.rows.is_marked_deleted(&self.read()?)? {
+            true => self.registration.renew(&*self.open.host),
+            false => Ok(()),
+        }
+    }
+
     /// The state of a branch with one head.
     pub(crate) fn state(&self, branch: &str) -> Result<BranchState> {
         self.state_in(&self.read()?, branch)

@@ -355,6 +355,54 @@ fn a_page_whose_eviction_by_others_failed_is_opened_by_a_process_that_was_taken_
     assert!(marked > 0);
 }
 
+/// A process that was taken for dead, and that has a page open with the mark of a failed eviction.
+fn stalled_with_mark(reopens: impl Fn(&Repository)) {
+    let mut marked = 0;
+    for nth in 1.. {
+        let (disk, clock) = (Disk::default(), TestClock::new());
+        let ((stalled, _), (other, faults)) = (process(&disk, &clock), process(&disk, &clock));
+        make_synced(&other);
+        let held = stalled.page("remote", ROOT).unwrap();
+        clock.advance(2 * HOUR);
+        other.maintain().unwrap();
+        clock.advance(HOUR);
+        other.maintain().unwrap();
+        faults.fail_from(nth, || KvError::IllegalState("killed".to_owned()));
+        let _ = other.evict("remote", ROOT);
+        let is_over = faults.hits() == 0;
+        std::mem::forget(other);
+        if is_in_use(&process(&disk, &clock).0) && has_mark(&disk) {
+            marked += 1;
+            reopens(&stalled);
+            assert_is_there(&held);
+            put(&held, MAIN, b"more", b"of it");
+            assert!(!has_mark(&disk), "operation {nth}");
+            let (next, _) = process(&disk, &clock);
+            let error = next.delete_page("remote", ROOT).unwrap_err();
+            assert!(matches!(error, LedgerError::PageInUse { .. }), "operation {nth}: {error}");
+            drop(held);
+            drop((stalled, next));
+            assert_all_clean(&process(&disk, &clock).0);
+        }
+        if is_over {
+            break;
+        }
+    }
+    assert!(marked > 0);
+}
+
+#[test]
+fn a_page_with_handles_whose_eviction_by_others_failed_is_opened_again() {
+    stalled_with_mark(|stalled| {
+        put(&stalled.page("remote", ROOT).unwrap(), MAIN, b"again", b"open");
+    });
+}
+
+#[test]
+fn a_page_whose_eviction_by_others_failed_is_written_through_the_handles_that_are_left() {
+    stalled_with_mark(|stalled| stalled.maintain().unwrap());
+}
+
 /// The databases of pages in memory, which call a function before one of their transactions for
 /// writing begins.
 #[derive(Debug)]
