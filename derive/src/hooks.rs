@@ -469,8 +469,10 @@ impl Hooks {
         let name = function.name;
         quote_spanned! {span=>
             #m::Returned::outcome({
-                #[allow(unused_imports)]
-                use #m::AsReturned as _;
+                use #m::AsReturned as __AsReturned;
+                // Used also where the method that the call finds is not that of the trait. To allow
+                // an unused import would be an error in a program that forbids these.
+                const _: fn(#m::Given<()>) = <#m::Given<()> as __AsReturned>::__permazen_returned;
                 #m::Given(#functions::#name(#(#arguments),*)).__permazen_returned()
             })
         }

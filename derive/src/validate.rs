@@ -45,8 +45,10 @@ fn call(path: &ExprPath, m: &TokenStream, of: impl FnOnce(Span) -> TokenStream) 
     let (of, m) = (of(span), names::located(m, span));
     quote_spanned! {span=>
         {
-            #[allow(unused_imports)]
-            use #m::AsSaid as _;
+            use #m::AsSaid as __AsSaid;
+            // Used also where the method that the call finds is not that of the trait. To allow an
+            // unused import would be an error in a program that forbids these.
+            const _: fn(#m::Said<()>) = <#m::Said<()> as __AsSaid>::__permazen_said;
             #m::Said(#path(#of)).__permazen_said()
         }
     }

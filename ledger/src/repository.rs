@@ -19,6 +19,7 @@ use crate::page::cache::NodeCache;
 use crate::page::open_pages::OpenPages;
 use crate::page::shared::Shared;
 use crate::policy::factory::MergeFactory;
+use crate::policy::merging::PageMerging;
 use crate::policy::registry::{MergeFactoryRegistration, Merges};
 use crate::process::lease::Process;
 use crate::process::open_page::{OpenPage, OpenedBy};
@@ -205,7 +206,8 @@ impl Repository {
     }
 
     /// Opens a page. Pages can be open any number of times. A process that opens a page that it
-    /// does not have open writes a row that says so, unless the host cannot be written.
+    /// does not have open writes a row that says so; if the host cannot be written, before its
+    /// first change of the page.
     ///
     /// # Errors
     /// If there is no such page, or the host fails.
@@ -299,11 +301,11 @@ impl Repository {
     fn page_of(&self, number: u64) -> Result<Page> {
         let PageRow { ledger, id, .. } =
             in_use(&*self.database().begin(&TxOptions::reading())?, number)?;
-        if let (Some(shared), Some(merging)) = self.pages.known(number) {
+        if let (Some(shared), Some(merging)) = self.known(number)? {
             return Ok(Page { shared, merging });
         }
         let opening = self.pages.opening(self.database())?;
-        let (shared, known) = self.pages.known(number);
+        let (shared, known) = self.known(number)?;
         let shared = shared.map_or_else(|| self.open_page(number), Ok)?;
         let is_new = known.is_none();
         let merging = known.unwrap_or_else(|| self.merges.add(&shared, (&ledger, id)));
@@ -314,6 +316,15 @@ impl Repository {
             merging.begin();
         }
         Ok(Page { shared, merging })
+    }
+
+    /// The shared state of a page, if this process has it open.
+    fn known(&self, number: u64) -> Result<(Option<Arc<Shared>>, Option<Arc<PageMerging>>)> {
+        let (shared, merging) = self.pages.known(number);
+        if let Some(shared) = shared.as_ref().filter(|_| self.host.is_separate()) {
+            shared.open_again_if_marked()?;
+        }
+        Ok((shared, merging))
     }
 
     /// Opens a page that this process does not have open.

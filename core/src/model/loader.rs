@@ -207,8 +207,9 @@ impl<'p> Loader<'p> {
     /// # Errors
     /// [`Error::Object`] if an ID was given twice, or a reference is to an object that was not
     /// added. [`Error::Invalid`] with up to [`RulesReport::LIMIT`](super::RulesReport::LIMIT)
-    /// objects that break a rule. The errors of the store and of the temporary file. After an
-    /// error, the database is as empty as it was, with two exceptions:
+    /// objects that break a rule. [`Error::Hook`] as in [`Tx::validate`](super::Tx::validate). The
+    /// errors of the store and of the temporary file. After an error, the database is as empty as
+    /// it was, with two exceptions:
     ///
     /// - After [`Error::LoadNotUndone`] it stays refused.
     /// - If the outcome of the last commit is unknown

@@ -27,10 +27,13 @@ impl Transaction {
     /// # Errors
     /// [`Error::Invalid`] if objects break rules of their models; the error then gives the
     /// transaction back, still open. Changes that `before_commit` callbacks and the check have made
-    /// stay in it. If the store or a `before_commit` callback fails, everything is rolled back,
-    /// except that after `OutcomeUnknown` the commit may have taken place. If an `after_commit`
-    /// callback fails, the data is committed. Some failures of the store are
-    /// [retryable](Error::is_retryable).
+    /// stay in it. The same holds of [`Error::Hook`] if nothing breaks a rule, and a hook or a
+    /// function that checks objects gets an error [about versions](Error::is_about_versions).
+    ///
+    /// If such a function gets an error of the store ([`Error::Hook`]), or the store or a
+    /// `before_commit` callback fails, everything is rolled back, except that after
+    /// `OutcomeUnknown` the commit may have taken place. If an `after_commit` callback fails, the
+    /// data is committed. Some failures of the store are [retryable](Error::is_retryable).
     pub fn commit(self) -> Result<(), CommitError> {
         self.tx.core.commit_or_return().map_err(|refused| {
             CommitError::new(refused.error.into(), refused.transaction.map(|core| *core))

@@ -268,6 +268,11 @@ impl DirtySet {
         self.objects.borrow().is_empty()
     }
 
+    /// How many objects are noted.
+    pub(crate) fn len(&self) -> usize {
+        self.objects.borrow().len()
+    }
+
     /// The first object that is noted.
     pub(crate) fn first(&self) -> Option<ObjId> {
         self.objects.borrow().keys().next().copied()

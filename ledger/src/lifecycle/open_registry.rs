@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use permazen_kv::{KvDatabase, KvError, KvRead, KvTransaction, KvWrite, TxOptions};
+use permazen_kv::{AtomicKvStore, KvDatabase, KvError, KvRead, KvTransaction, KvWrite, TxOptions};
 
 use crate::error::{LedgerError, Result};
 use crate::host::{Host, lock_before};
@@ -52,6 +52,28 @@ impl Drop for Registration {
         if let Some(open) = self.open_registry.pages().get_mut(&self.page) {
             open.count -= 1;
             open.closed = now;
+        }
+    }
+}
+
+impl Registration {
+    /// Writes the rows of the opening, if that was not possible when the page was opened or may not
+    /// have been done. If it is not possible now either, the next change of the page tries again.
+    pub(crate) fn complete(&self, database: &dyn KvDatabase) {
+        self.open_registry.complete(self.page, database);
+    }
+
+    /// Writes the rows of the opening again: in the page's own database is the mark of an eviction
+    /// that another process has begun. In a host that cannot be written, the page stays as it is,
+    /// and can be read.
+    ///
+    /// # Errors
+    /// As [`open`](OpenRegistry::open).
+    pub(crate) fn renew(&self, database: &dyn KvDatabase) -> Result<()> {
+        let _writing = self.open_registry.writing()?;
+        match self.open_registry.write_rows(self.page, database, &TxOptions::writing()) {
+            Err(error) if may_be_read(&error) => Ok(()),
+            written => written,
         }
     }
 }
@@ -134,36 +156,57 @@ impl OpenRegistry {
         page: u64,
         database: &dyn KvDatabase,
     ) -> Result<Registration> {
-        let written = match self.write(page) {
-            Ok(written) => Some(written),
-            Err(error) => self.unless_read_only(page, database, error).map(|()| None)?,
-        };
-        let process = written.map(|(process, _)| process);
-        let new = Registered { count: 0, process, is_written: false, closed: self.now() };
-        // If the rest fails, the next maintenance removes the row again, because there are no
-        // handles. If no row was written, that of an earlier opening counts.
-        self.change(page, new, |open| {
-            open.process = process.or(open.process);
-            open.is_written = false;
-        });
-        let is_written = match written {
-            None => false,
-            Some(_) if !self.host.is_separate() => true,
-            Some((_, device)) => match self.write_first_opened(page, database, device) {
-                Ok(()) => true,
-                Err(error) => self.unless_read_only(page, database, error).map(|()| false)?,
-            },
-        };
-        self.change(page, new, |open| {
-            open.is_written = is_written;
-            open.count += 1;
-        });
+        self.write_rows(page, database, &TxOptions::writing())?;
+        self.change(page, |open| open.count += 1);
         Ok(Registration { open_registry: Arc::clone(self), page })
     }
 
-    /// Changes the entry of a page, which is `new` if there was none.
-    fn change(&self, page: u64, new: Registered, change: impl FnOnce(&mut Registered)) {
+    /// Writes the rows of an opening, if the host can be written. If that fails, and there are no
+    /// handles, the next maintenance removes what was written. The caller holds the lock of the
+    /// writing.
+    fn write_rows(&self, page: u64, database: &dyn KvDatabase, options: &TxOptions) -> Result<()> {
+        let (process, device) = match self.write(page, options) {
+            Ok(written) => written,
+            Err(error) => {
+                // The row may be there nevertheless. If not, that of an earlier opening counts.
+                if is_unknown(&error) {
+                    self.note_unsure(page, self.process.id());
+                }
+                self.unless_read_only(page, database, error)?;
+                self.change(page, |open| open.is_written = false);
+                return Ok(());
+            }
+        };
+        self.note_unsure(page, process);
+        if self.host.is_separate()
+            && let Err(error) = self.write_first_opened(page, database, device, options)
+        {
+            return self.unless_read_only(page, database, error);
+        }
+        self.change(page, |open| open.is_written = true);
+        Ok(())
+    }
+
+    /// Writes the rows of the opening of a page that has handles, if they may not be there.
+    fn complete(&self, page: u64, database: &dyn KvDatabase) {
+        if self.pages().get(&page).is_none_or(|open| open.is_written) {
+            return;
+        }
+        // The caller is about to write, and gets the error if that is not possible.
+        if let Ok(_writing) = self.writing() {
+            let _ = self.write_rows(page, database, &TxOptions::writing().with_wait(WAIT));
+        }
+    }
+
+    /// Changes the entry of a page, which is made if there is none.
+    fn change(&self, page: u64, change: impl FnOnce(&mut Registered)) {
+        let new = Registered { count: 0, process: None, is_written: false, closed: self.now() };
         change(self.pages().entry(page).or_insert(new));
+    }
+
+    /// Notes that not all rows of the opening of a page may be there, and the process in the row.
+    fn note_unsure(&self, page: u64, process: ProcessId) {
+        self.change(page, |open| (open.process, open.is_written) = (Some(process), false));
     }
 
     /// Puts entries back whose rows may have been removed, so the next opening writes them.
@@ -174,7 +217,10 @@ impl OpenRegistry {
 
     /// A page can be opened in a host that this process cannot write: one that is open for reading
     /// only, on a full disk, or whose writing thread has ended, which a host reports as it reports
-    /// the first. Then nothing protects the commits that are read.
+    /// the first. It can be opened too if it is not known whether it was written, as where SQLite
+    /// finds no room for the index of its log. Then nothing protects the commits that are read,
+    /// until a change of the page [completes](Registration::complete) the opening, or the next
+    /// maintenance if the outcome was unknown.
     ///
     /// # Errors
     /// Other errors. This one too if the page has the mark of an eviction that was not completed:
@@ -185,13 +231,7 @@ impl OpenRegistry {
         database: &dyn KvDatabase,
         error: LedgerError,
     ) -> Result<()> {
-        let is_read_only = matches!(
-            error,
-            LedgerError::Host(
-                KvError::Unsupported(_) | KvError::IllegalState(_) | KvError::Full { .. },
-            )
-        );
-        if !is_read_only {
+        if !may_be_read(&error) {
             return Err(error);
         }
         let rows = self.host.rows(page);
@@ -206,8 +246,8 @@ impl OpenRegistry {
     }
 
     /// Writes the row that the page is open. Returns the process ID in it, and the device.
-    fn write(&self, page: u64) -> Result<(ProcessId, [u8; 24])> {
-        let mut tx = self.repository().begin(&TxOptions::writing())?;
+    fn write(&self, page: u64, options: &TxOptions) -> Result<(ProcessId, [u8; 24])> {
+        let mut tx = self.repository().begin(options)?;
         in_use(&tx, page)?;
         let (device, rows) = (device(&tx)?, self.host.rows(page));
         if !self.host.is_separate() {
@@ -227,18 +267,48 @@ impl OpenRegistry {
         page: u64,
         database: &dyn KvDatabase,
         device: [u8; 24],
+        options: &TxOptions,
     ) -> Result<()> {
         let rows = self.host.rows(page);
-        let mut tx = database.begin(&TxOptions::writing())?;
+        let mut tx = database.begin(options)?;
         rows.unmark_deleted(&mut tx)?;
         rows.put_first_opened(&mut tx, device)?;
         Ok(tx.commit()?)
     }
 
     /// Closes the pages without handles. If other processes have taken the lease of this process,
-    /// writes the rows of its open pages again.
+    /// writes the rows of its open pages again. The same if the outcome was unknown when they were
+    /// opened.
     pub(crate) fn maintain(&self) -> Result<()> {
         let _writing = self.writing()?;
+        self.write_changed().and(self.complete_unsure())
+    }
+
+    /// Writes the rows of pages whose rows may not be there, unless the host could not be written.
+    fn complete_unsure(&self) -> Result<()> {
+        let is_unsure =
+            |open: &Registered| open.count > 0 && open.process.is_some() && !open.is_written;
+        let pages = self.pages();
+        let unsure: Vec<u64> =
+            pages.iter().filter(|(_, open)| is_unsure(open)).map(|(page, _)| *page).collect();
+        drop(pages);
+        let mut result = Ok(());
+        for page in unsure {
+            let options = TxOptions::writing().with_wait(WAIT);
+            let written =
+                self.host.of_page(page).and_then(|it| self.write_rows(page, &*it, &options));
+            match written {
+                // It was deleted meanwhile.
+                Err(LedgerError::PageGone { .. } | LedgerError::Busy { .. }) => {}
+                written => result = result.and(written),
+            }
+        }
+        result
+    }
+
+    /// Writes the rows of pages that are closed, and of open ones if the lease was taken. The
+    /// caller holds the lock of the writing.
+    fn write_changed(&self) -> Result<()> {
         // Without a row there is nothing to write.
         self.pages().retain(|_, open| open.count > 0 || open.process.is_some());
         let has_lease =
@@ -289,10 +359,13 @@ impl OpenRegistry {
         }
         tx.commit()?;
         // A page that was opened when the host could not be written stays without a row: it also
-        // lacks the row of its first opening, which only opening it writes.
-        self.pages().values_mut().filter(|open| open.process.is_some()).for_each(|open| {
+        // lacks the row of its first opening, which only an opening or a change writes.
+        for open in self.pages().values_mut().filter(|open| open.process.is_some()) {
+            // While this process was taken for dead, an eviction may have left a mark in the
+            // database of the page.
+            open.is_written &= open.process == Some(process) || !self.host.is_separate();
             open.process = Some(process);
-        });
+        }
         Ok(())
     }
 
@@ -359,9 +432,10 @@ impl OpenRegistry {
         if self.repository().capabilities().concurrent_writers {
             return Ok(());
         }
-        // No other process writes the repository until this transaction ends. So the row of the
-        // page tells whether an eviction was decided, also if its outcome was unknown.
-        let tx = self.repository().begin(&TxOptions::writing().with_wait(WAIT))?;
+        // No other process writes the repository until this transaction ends, also where others
+        // take the right to write only with their first write. So the row of the page tells whether
+        // an eviction was decided, also if its outcome was unknown.
+        let Some(tx) = AtomicKvStore::hold(self.repository(), WAIT)? else { return Ok(()) };
         in_use(&tx, page)?;
         let mut of_page = database.begin(&TxOptions::writing().with_wait(WAIT))?;
         self.host.rows(page).unmark_deleted(&mut of_page)?;
@@ -439,11 +513,31 @@ impl Ended {
 /// Writes that a page is not open in this process any more.
 fn close(tx: &mut dyn KvWrite, page: u64, open: &Registered) -> Result<()> {
     let Some(process) = open.process else { return Ok(()) };
+    // A page that may not have been opened gets no closing time if it never was.
+    if !open.is_written && !rows::has_rows(tx, page)? {
+        return Ok(());
+    }
     match page_row(tx, page)? {
         Some(_) => rows::close(tx, page, &process, open.closed),
         // The page was deleted after other processes had taken the lease.
         None => rows::remove_opened(tx, page, &process),
     }
+}
+
+/// Whether it is not known if a transaction was committed.
+fn is_unknown(error: &LedgerError) -> bool {
+    matches!(error, LedgerError::Host(KvError::OutcomeUnknown(_)))
+}
+
+/// Whether a host that fails to write with this error may still be read.
+fn may_be_read(error: &LedgerError) -> bool {
+    let is_read_only = matches!(
+        error,
+        LedgerError::Host(
+            KvError::Unsupported(_) | KvError::IllegalState(_) | KvError::Full { .. },
+        )
+    );
+    is_read_only || is_unknown(error)
 }
 
 /// The row of a page, if the page can be opened.

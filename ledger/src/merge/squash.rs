@@ -69,6 +69,8 @@ impl Page {
     /// bytes with the author, or the host fails. Nothing is changed then.
     pub fn squash(&self, branch: &str, onto: &CommitId, message: Option<&str>) -> Result<CommitId> {
         let shared = &self.shared;
+        // The device tells which changes came from elsewhere, so its row must be there.
+        shared.complete_opening();
         let keep_version = shared.open.rows.keep_version(&shared.read()?)?;
         let state = shared.state(branch)?;
         let base = shared.commit(onto)?;
@@ -112,7 +114,7 @@ impl Page {
         };
         let new = self.replacement(&onto_state, base.as_ref(), &head, message)?;
 
-        let mut tx = shared.open.host.begin(&TxOptions::writing())?;
+        let mut tx = shared.begin(&TxOptions::writing())?;
         shared.open.rows.check_exists(&tx)?;
         if shared.state_in(&tx, branch)? != state
             || shared.open.rows.keep_version(&tx)? != keep_version

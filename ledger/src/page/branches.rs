@@ -50,7 +50,7 @@ impl Page {
     pub fn create_branch(&self, name: &str, at: &CommitId) -> Result<()> {
         check_name(name)?;
         let (shared, rows) = (&self.shared, &self.shared.open.rows);
-        let mut tx = shared.open.host.begin(&TxOptions::writing())?;
+        let mut tx = shared.begin(&TxOptions::writing())?;
         rows.check_exists(&tx)?;
         if !rows.heads(&tx, name)?.is_empty() {
             return Err(LedgerError::Exists {
@@ -85,7 +85,7 @@ impl Page {
 
     fn replace_heads(&self, branch: &str, to: Option<&CommitId>) -> Result<()> {
         let (shared, rows) = (&self.shared, &self.shared.open.rows);
-        let mut tx = shared.open.host.begin(&TxOptions::writing())?;
+        let mut tx = shared.begin(&TxOptions::writing())?;
         rows.check_exists(&tx)?;
         let heads = rows.heads(&tx, branch)?;
         if heads.is_empty() {
@@ -139,7 +139,7 @@ impl Page {
     /// if the host fails.
     pub fn set_tag(&self, name: &str, at: &CommitId) -> Result<()> {
         check_name(name)?;
-        let mut tx = self.shared.open.host.begin(&TxOptions::writing())?;
+        let mut tx = self.shared.begin(&TxOptions::writing())?;
         self.shared.open.rows.check_exists(&tx)?;
         self.shared.commit_in(&tx, at)?;
         self.shared.open.rows.put_tag(&mut tx, name, at)?;
@@ -152,7 +152,7 @@ impl Page {
     /// # Errors
     /// If there is no such tag, or if the host fails.
     pub fn remove_tag(&self, name: &str) -> Result<()> {
-        let mut tx = self.shared.open.host.begin(&TxOptions::writing())?;
+        let mut tx = self.shared.begin(&TxOptions::writing())?;
         self.shared.open.rows.check_exists(&tx)?;
         if self.shared.open.rows.tag(&tx, name)?.is_none() {
             return Err(self.no_tag(name));

@@ -37,7 +37,7 @@ impl Page {
             return Err(LedgerError::InvalidArgument(what));
         }
         let rows = &self.shared.open.rows;
-        let mut tx = self.shared.open.host.begin(&TxOptions::writing())?;
+        let mut tx = self.shared.begin(&TxOptions::writing())?;
         let parameters = rows.parameters(&tx)?;
         let mut parameters = parameters.ok_or(LedgerError::PageGone { page: rows.number })?;
         parameters.retention = retention;

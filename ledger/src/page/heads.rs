@@ -80,7 +80,7 @@ impl Shared {
         options: &TxOptions,
     ) -> Result<usize> {
         let rows = &self.open.rows;
-        let mut tx = self.open.host.begin(options)?;
+        let mut tx = self.begin(options)?;
         rows.check_exists(&tx)?;
         let heads = rows.heads(&tx, branch)?;
         if heads.is_empty() || rows.resets(&tx, branch)? != base.resets {
@@ -141,7 +141,7 @@ impl Shared {
         draft: &Draft,
     ) -> Result<Attempt> {
         let (rows, id) = (&self.open.rows, Commit::id(&commit.to_bytes()));
-        let mut tx = self.open.host.begin(&TxOptions::writing())?;
+        let mut tx = self.begin(&TxOptions::writing())?;
         rows.check_exists(&tx)?;
         let heads = rows.heads(&tx, branch)?;
         let is_head = |parent: &CommitId| heads.iter().any(|head| head.id == *parent);
@@ -183,7 +183,7 @@ impl Shared {
                     replaced.push(head.id);
                 }
             }
-            let mut tx = self.open.host.begin(&TxOptions::writing())?;
+            let mut tx = self.begin(&TxOptions::writing())?;
             self.open.rows.check_exists(&tx)?;
             if self.open.rows.heads(&tx, branch)? != found.heads
                 || self.open.rows.resets(&tx, branch)? != found.resets

@@ -53,7 +53,7 @@ impl Page {
             }
             let mut commit = shared.change(&state, root)?;
             commit.conflicts = conflicts;
-            let mut tx = shared.open.host.begin(&TxOptions::writing())?;
+            let mut tx = shared.begin(&TxOptions::writing())?;
             shared.open.rows.check_exists(&tx)?;
             // Another process may have pruned it meanwhile.
             shared.commit_in(&tx, to)?;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use permazen_kv::{KvRead, KvTransaction};
+use permazen_kv::{KvRead, KvTransaction, TxOptions};
 
 use super::cache::NodeCache;
 use super::head_poller::{BranchHeads, HeadPoller};
@@ -39,7 +39,7 @@ pub(crate) struct Shared {
     pub(crate) head_poller: Arc<HeadPoller>,
     pub(super) requests: Arc<Requests>,
     /// The page is open until this is dropped.
-    _registration: Registration,
+    registration: Registration,
     _in_use: Arc<()>,
     /// Dropped after the rest, so that its threads hold nothing of the page any more.
     _threads: Arc<Maintenance>,
@@ -94,7 +94,7 @@ impl Shared {
             longest_whole,
             head_poller,
             requests: Arc::default(),
-            _registration: registration,
+            registration,
             _in_use: in_use,
             _threads: threads,
         }
@@ -125,6 +125,28 @@ impl Shared {
 
     pub(crate) fn read(&self) -> Result<Box<dyn KvTransaction + Send>> {
         self.open.read()
+    }
+
+    /// Begins a transaction of the host that changes the page.
+    pub(crate) fn begin(&self, options: &TxOptions) -> Result<Box<dyn KvTransaction + Send>> {
+        self.complete_opening();
+        Ok(self.open.host.begin(options)?)
+    }
+
+    /// Writes that the page is open, and the device if this is the first time, unless opening the
+    /// page has done so: the host may have had no room then. Called before each change.
+    pub(crate) fn complete_opening(&self) {
+        self.registration.complete(&*self.open.host);
+    }
+
+    /// Removes the mark of an eviction that another process has begun, which took this one for
+    /// dead, and did not complete. If it was decided, the row of the page in the repository says
+    /// so.
+    pub(crate) fn open_again_if_marked(&self) -> Result<()> {
+        match self.open.rows.is_marked_deleted(&self.read()?)? {
+            true => self.registration.renew(&*self.open.host),
+            false => Ok(()),
+        }
     }
 
     /// The state of a branch with one head.

@@ -2,10 +2,12 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use permazen_kv::{Hex, KvError, KvTransaction, KvWrite, TxOptions, Writes};
 
 use super::author_and_message::{AuthorAndMessage, author_and_message};
+use super::retries::Retries;
 use super::shared::{BranchState, Shared};
 use crate::commit::encoding::{Commit, GENERATIONS, Origin};
 use crate::commit::time::CommitTime;
@@ -22,6 +24,9 @@ use crate::tree::edit::{Edited, Edits, End, RemovedRange, edit};
 use crate::tree::lookup::find;
 use crate::tree::nodes::{NewNode, NodeStore, root};
 use crate::value::split::{NewPiece, Splitter};
+
+/// How long it is tried to find out whether a commit with an unknown outcome was made.
+const LOOK: Duration = Duration::from_secs(2);
 
 /// A content that is not stored yet.
 #[derive(Debug)]
@@ -237,7 +242,7 @@ impl Shared {
         draft: &Draft,
         options: &TxOptions,
     ) -> Result<Attempt> {
-        self.commit_draft_in(self.open.host.begin(options)?, (branch, base), commit, draft)
+        self.commit_draft_in(self.begin(options)?, (branch, base), commit, draft)
     }
 
     /// The same in a given transaction of the host.
@@ -280,7 +285,7 @@ impl Shared {
     /// Fast-forwards a branch from `base` to a later commit. Returns `false` if the branch was
     /// changed meanwhile.
     pub(crate) fn forward(&self, branch: &str, base: &BranchState, to: &CommitId) -> Result<bool> {
-        let mut tx = self.open.host.begin(&TxOptions::writing())?;
+        let mut tx = self.begin(&TxOptions::writing())?;
         self.open.rows.check_exists(&tx)?;
         let heads = self.open.rows.heads(&tx, branch)?;
         if heads.iter().map(|head| head.id).ne([base.head])
@@ -301,7 +306,7 @@ impl Shared {
     /// Adds a commit that is no head.
     pub(crate) fn add_draft(&self, commit: &Commit, draft: &Draft) -> Result<CommitId> {
         let id = Commit::id(&commit.to_bytes());
-        let mut tx = self.open.host.begin(&TxOptions::writing())?;
+        let mut tx = self.begin(&TxOptions::writing())?;
         self.open.rows.check_exists(&tx)?;
         if !self.open.rows.has_commit(&tx, &id)? {
             self.open.rows.raise_keep_version(&mut tx)?;
@@ -391,15 +396,37 @@ impl Shared {
         id: &CommitId,
     ) -> Result<()> {
         match tx.commit() {
-            Err(KvError::OutcomeUnknown(why)) => {
-                // A look that fails tells nothing. Its error must not replace the unknown outcome:
-                // callers repeat after some errors, and the commit may be there.
-                match self.read().and_then(|tx| self.open.rows.has_commit(&tx, id)) {
-                    Ok(true) => Ok(()),
-                    _ => Err(KvError::OutcomeUnknown(format!("commit {id}: {why}")).into()),
-                }
-            }
+            // A look that fails tells nothing. Its error must not replace the unknown outcome:
+            // callers repeat after some errors, and the commit may be there.
+            Err(KvError::OutcomeUnknown(why)) => match self.is_there_for_good(id) {
+                Ok(true) => Ok(()),
+                _ => Err(KvError::OutcomeUnknown(format!("commit {id}: {why}")).into()),
+            },
             result => Ok(result?),
+        }
+    }
+
+    /// Whether a commit is there and lasts. A server also shows what its replica does not have yet,
+    /// and would be lost with it. So this writes the row again, as it is: a host that acknowledges
+    /// a change also keeps those before it.
+    fn is_there_for_good(&self, id: &CommitId) -> Result<bool> {
+        let mut retries = Retries::new(LOOK);
+        loop {
+            let options = TxOptions::writing().with_wait(retries.left());
+            let look = || -> Result<bool> {
+                let mut tx = self.open.host.begin(&options)?;
+                self.open.rows.check_exists(&tx)?;
+                if !self.open.rows.write_commit_again(&mut tx, id)? {
+                    return Ok(false);
+                }
+                tx.commit()?;
+                Ok(true)
+            };
+            match look() {
+                Err(LedgerError::Host(error))
+                    if error.is_retryable() && retries.pause(&*self.open.host)? => {}
+                result => return result,
+            }
         }
     }
 }

@@ -68,6 +68,11 @@ pub(crate) fn closed(tx: &dyn KvRead, page: u64) -> Result<Option<u64>> {
     }
 }
 
+/// Whether a page is open in a process, or was closed: whether it was ever opened.
+pub(crate) fn has_rows(tx: &dyn KvRead, page: u64) -> Result<bool> {
+    Ok(tx.get(&of_page(CLOSED, page))?.is_some() || !opened_by(tx, page)?.is_empty())
+}
+
 /// The pages with a time at which they were closed.
 pub(crate) fn all_closed(tx: &dyn KvRead) -> Result<Vec<u64>> {
     let mut pages = Vec::new();

@@ -397,6 +397,14 @@ impl Rows {
         self.put(tx, &commit_key(id), value)
     }
 
+    /// Writes the row of a commit again, as it is. Returns `false` if it has none.
+    pub(crate) fn write_commit_again(&self, tx: &mut dyn KvWrite, id: &CommitId) -> Result<bool> {
+        let key = commit_key(id);
+        let Some(value) = self.get(tx, &key)? else { return Ok(false) };
+        self.put(tx, &key, value)?;
+        Ok(true)
+    }
+
     /// Adds fetched pieces to the number of pieces that a commit wrote. Returns `false` if it has
     /// no row.
     pub(crate) fn add_pieces_of(

@@ -126,7 +126,7 @@ impl PageRemote {
         if rows.remote(&*self.page.read()?)? == Remote::Attached {
             return Ok(false);
         }
-        let mut tx = self.page.open.host.begin(&TxOptions::writing().with_wait(WAIT))?;
+        let mut tx = self.page.begin(&TxOptions::writing().with_wait(WAIT))?;
         rows.check_exists(&tx)?;
         let remote = rows.remote(&tx)?;
         let (slice, next) = match remote {
@@ -180,7 +180,7 @@ impl PageRemote {
     /// Those of [`detach`](PageRemote::detach).
     pub fn detach_slice(&self) -> Result<bool> {
         let rows = &self.page.open.rows;
-        let mut tx = self.page.open.host.begin(&TxOptions::writing().with_wait(WAIT))?;
+        let mut tx = self.page.begin(&TxOptions::writing().with_wait(WAIT))?;
         rows.check_exists(&tx)?;
         if rows.remote(&tx)? == Remote::None {
             return Ok(false);

@@ -132,7 +132,7 @@ impl PageRemote {
         notes: &[(&[u8], &[u8])],
     ) -> Result<()> {
         let rows = &self.page.open.rows;
-        let mut tx = self.page.open.host.begin(&TxOptions::writing().with_wait(WAIT))?;
+        let mut tx = self.page.begin(&TxOptions::writing().with_wait(WAIT))?;
         rows.check_exists(&tx)?;
         self.check_attached(&tx)?;
         let (mut counts, mut marked) = (rows.counts(&tx)?, Vec::new());

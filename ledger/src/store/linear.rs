@@ -123,7 +123,7 @@ impl AtomicKvStore for PageStore {
             let left = wait.saturating_sub(begin.elapsed());
             let tx = match held {
                 Some(tx) => tx,
-                None => self.shared.open.host.begin(&TxOptions::writing().with_wait(left))?,
+                None => self.shared.begin(&TxOptions::writing().with_wait(left))?,
             };
             let base = (&*self.branch, &state);
             match self.shared.commit_draft_in(tx, base, &commit, &draft) {

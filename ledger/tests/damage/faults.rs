@@ -8,7 +8,9 @@ use std::time::Duration;
 
 use permazen_kv::fault::FaultStore;
 use permazen_kv::memory::MemoryStore;
-use permazen_kv::{Direction, KeySpan, KvDatabase, KvError, KvRead, KvWrite, TxOptions};
+use permazen_kv::{
+    Direction, KeySpan, KvDatabase, KvError, KvRead, KvTransaction, KvWrite, TxOptions,
+};
 use permazen_ledger::{
     CommitId, LastWriterWins, LedgerError, MAIN, Page, PageId, Receiver, Repository, Secret,
 };
@@ -271,5 +273,88 @@ fn an_unknown_outcome_stays_unknown_if_the_commit_cannot_be_looked_for() {
             }
             assert!(done > 0, "{name}: no commit was made");
         }
+    }
+}
+
+/// A host that shows what its replica does not have: it can be read while the outcomes of its
+/// commits are unknown.
+struct WithoutReplica(FaultStore<MemoryStore>);
+
+impl KvDatabase for WithoutReplica {
+    fn begin(&self, options: &TxOptions) -> permazen_kv::Result<Box<dyn KvTransaction + Send>> {
+        match options.read_only {
+            true => self.0.inner().begin(options),
+            false => self.0.begin(options),
+        }
+    }
+}
+
+/// The page of a repository in this host, with two commits on `main` and one on `other`.
+fn two_branches(host: &FaultStore<MemoryStore>) -> Page {
+    let builder = Repository::builder(WithoutReplica(host.clone())).manual_maintenance();
+    let page = builder.open_or_create().unwrap().create_page("a", PageId::ROOT).unwrap();
+    page.create_branch("other", &CommitId::FIRST).unwrap();
+    put(&page, "other", b"c", b"3");
+    put(&page, MAIN, b"a", b"1");
+    put(&page, MAIN, b"b", b"2");
+    page
+}
+
+/// Each makes one commit of the host.
+const WORKS: [(&str, fn(&Page) -> permazen_ledger::Result<()>); 4] = [
+    ("linear", |page| put_once(&page.database(MAIN)?)),
+    ("branching", |page| put_once(&page.branching_database(MAIN)?)),
+    ("merge", |page| page.merge(MAIN, &page.head("other")?, &mut LastWriterWins).map(drop)),
+    ("squash", |page| page.squash(MAIN, &CommitId::FIRST, None).map(drop)),
+];
+
+#[test]
+fn a_commit_that_can_be_read_is_no_success_while_no_change_is_certain() {
+    for (name, work) in WORKS {
+        let mut done = 0;
+        for n in 1.. {
+            let host = FaultStore::new(MemoryStore::new());
+            let (page, faults) = (two_branches(&host), host.faults());
+            let before = page.branches().unwrap();
+            faults.fail_from(n, || KvError::OutcomeUnknown("no replica".into()));
+            let result = work(&page);
+            let hits = faults.hits();
+            faults.stop();
+            if hits == 0 {
+                result.unwrap();
+                break;
+            }
+            let error = KvError::from(result.expect_err(&format!("{name}, operation {n}")));
+            if page.branches().unwrap() != before {
+                assert!(error.is_outcome_unknown(), "{name}, operation {n}: {error}");
+                done += 1;
+            }
+        }
+        assert!(done > 0, "{name}: no commit was made");
+    }
+}
+
+#[test]
+fn a_commit_is_a_success_after_an_unknown_outcome_if_a_later_change_is_certain() {
+    for (name, work) in WORKS {
+        let mut done = 0;
+        for n in 1.. {
+            let host = FaultStore::new(MemoryStore::new());
+            let (page, faults) = (two_branches(&host), host.faults());
+            let commits = || host.inner().begin(&TxOptions::reading()).unwrap().version().unwrap();
+            let (before, heads) = (commits(), page.branches().unwrap());
+            faults.fail_nth(n, || KvError::OutcomeUnknown("cut".into()));
+            let result = work(&page);
+            if faults.hits() == 0 {
+                assert_eq!(commits(), before + 1, "{name}");
+                break;
+            }
+            if page.branches().unwrap() != heads {
+                result.unwrap();
+                assert_eq!(commits(), before + 2, "{name}, operation {n}");
+                done += 1;
+            }
+        }
+        assert_eq!(done, 1, "{name}");
     }
 }

@@ -3,12 +3,17 @@
 
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
+use permazen_kv::fault::FaultStore;
 use permazen_kv::lmdb::LmdbStore;
 use permazen_kv::memory::MemoryStore;
 use permazen_kv::sqlite::SqliteStore;
 use permazen_kv::{Capabilities, KvDatabase, KvError, KvRead, KvTransaction, KvWrite, TxOptions};
-use permazen_ledger::{MAIN, PageId, Repository};
+use permazen_ledger::{LedgerError, MAIN, PageId, Repository};
+
+use super::separate::{Disk, Pages};
+use crate::support::page::{assert_all_clean, get, put};
 
 fn make(host: Arc<dyn KvDatabase>) {
     let repository = Repository::open_or_create_shared(host).unwrap();
@@ -71,4 +76,111 @@ fn pages_can_be_read_where_the_disk_is_full() {
     let host = MemoryStore::new();
     make(Arc::new(host.clone()));
     read(Arc::new(Full(host)));
+}
+
+/// SQLite has no room for its `-shm` file: it can be read, and the outcome of commits is unknown.
+struct WithoutIndex(FaultStore<MemoryStore>);
+
+impl KvDatabase for WithoutIndex {
+    fn begin(&self, options: &TxOptions) -> permazen_kv::Result<Box<dyn KvTransaction + Send>> {
+        match options.read_only {
+            true => self.0.inner().begin(options),
+            false => self.0.begin(options),
+        }
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        self.0.capabilities()
+    }
+}
+
+#[test]
+fn pages_can_be_read_where_the_outcome_of_commits_is_unknown() {
+    for loses in [false, true] {
+        for n in 1.. {
+            let store = MemoryStore::new();
+            make(Arc::new(store.clone()));
+            let host = FaultStore::new(store.clone());
+            let faults = host.faults();
+            let builder = Repository::builder(WithoutIndex(host)).manual_maintenance();
+            let repository = builder.open().unwrap();
+            faults.lose_commits(loses);
+            faults.fail_from(n, || KvError::OutcomeUnknown("no room for db-shm".into()));
+            let page = repository.page("test", PageId::ROOT).unwrap();
+            assert_eq!(get(&page, b"key").as_deref(), Some(&b"value"[..]), "operation {n}");
+            let is_over = faults.hits() == 0;
+            faults.stop();
+            // Once there is room again, others are told that it is open.
+            put(&page, MAIN, b"key", b"other");
+            let other = Repository::open(store).unwrap();
+            let error = other.delete_page("test", PageId::ROOT).unwrap_err();
+            assert!(matches!(error, LedgerError::PageInUse { .. }), "operation {n}: {error}");
+            drop(page);
+            drop((repository, other.page("test", PageId::ROOT).unwrap()));
+            assert_all_clean(&other);
+            if is_over {
+                break;
+            }
+        }
+    }
+}
+
+/// A store whose disk has room for some transactions only.
+struct Filling {
+    host: FaultStore<MemoryStore>,
+    left: Arc<AtomicU64>,
+}
+
+impl KvDatabase for Filling {
+    fn begin(&self, options: &TxOptions) -> permazen_kv::Result<Box<dyn KvTransaction + Send>> {
+        let less = |left: u64| left.checked_sub(1);
+        let relaxed = Ordering::Relaxed;
+        if !options.read_only && self.left.fetch_update(relaxed, relaxed, less).is_err() {
+            let reason = "no space is left".into();
+            return Err(KvError::Full { path: Path::new("disk").into(), reason });
+        }
+        self.host.begin(options)
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        self.host.capabilities()
+    }
+}
+
+#[test]
+fn a_page_that_was_opened_on_a_full_disk_is_recorded_as_open_when_it_is_written() {
+    // How many transactions the making takes.
+    for (is_separate, made) in [(false, 1), (true, 3)] {
+        let (disk, left) = (Disk::default(), Arc::new(AtomicU64::new(u64::MAX)));
+        let host = FaultStore::new(disk.repository.clone());
+        let open = |left: &Arc<AtomicU64>| {
+            let left = Arc::clone(left);
+            let builder = Repository::builder(Filling { host: host.clone(), left });
+            let builder = builder.manual_maintenance();
+            let pages = Pages { disk: disk.clone(), faults: host.clone() };
+            let builder = match is_separate {
+                true => builder.page_databases(Arc::new(pages)),
+                false => builder,
+            };
+            builder.open_or_create().unwrap()
+        };
+        let (repository, other) = (open(&left), open(&Arc::new(AtomicU64::new(u64::MAX))));
+        left.store(made, Ordering::Relaxed);
+        let page = repository.create_page("test", PageId::ROOT).unwrap();
+        assert!(!other.usage().unwrap()[0].is_open);
+        left.store(u64::MAX, Ordering::Relaxed);
+        put(&page, MAIN, b"key", b"value");
+        assert!(other.usage().unwrap()[0].is_open);
+        let error = other.delete_page("test", PageId::ROOT).unwrap_err();
+        assert!(matches!(error, LedgerError::PageInUse { .. }), "{error}");
+        // The row of the device on which it was opened first.
+        let key: &[u8] = if is_separate { &[0x2b] } else { &[0x10, 1, 0x2b] };
+        let rows = match is_separate {
+            true => disk.pages.lock().unwrap()[&1].snapshot(),
+            false => disk.repository.snapshot(),
+        };
+        assert!(rows.get(key).unwrap().is_some(), "separate: {is_separate}");
+        drop((page, repository));
+        assert_all_clean(&other);
+    }
 }

@@ -1,6 +1,7 @@
 //! Openings, closings, deletions and evictions of pages that were not completed, and what the next
 //! process or the same one finds.
 
+use std::fmt;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -11,6 +12,7 @@ use permazen_kv::fault::{FaultStore, Faults};
 use permazen_kv::lmdb::LmdbStore;
 use permazen_kv::memory::MemoryStore;
 use permazen_kv::read_only::ReadOnly;
+use permazen_kv::sqlite::SqliteStore;
 use permazen_kv::{Capabilities, KvDatabase, KvError, KvRead, KvTransaction, KvWrite, TxOptions};
 use permazen_ledger::{
     Clock, LedgerError, LmdbPages, MAIN, Page, PageDatabases, PageId, Repository,
@@ -130,6 +132,62 @@ fn a_page_whose_closing_may_have_been_made_is_recorded_as_open_when_it_is_opened
     assert!(made > 0);
 }
 
+#[test]
+fn a_page_whose_opening_has_an_unknown_outcome_is_closed_by_the_same_process() {
+    for loses in [false, true] {
+        for nth in 1.. {
+            let host = FaultStore::new(MemoryStore::new());
+            let open =
+                || Repository::builder(host.clone()).manual_maintenance().open_or_create().unwrap();
+            let (one, two) = (open(), open());
+            drop(one.create_page("films", ROOT).unwrap());
+            one.maintain().unwrap();
+            let faults = host.faults();
+            faults.lose_commits(loses);
+            faults.fail_nth(nth, || KvError::OutcomeUnknown("cut".into()));
+            drop(one.page("films", ROOT));
+            let is_over = faults.hits() == 0;
+            faults.stop();
+            // No handle is left, and no maintenance comes in between.
+            one.rename_page(("films", ROOT), ("books", ROOT)).unwrap();
+            drop(one.page("books", ROOT).unwrap());
+            one.maintain().unwrap();
+            two.delete_page("books", ROOT).unwrap();
+            if is_over {
+                break;
+            }
+        }
+    }
+}
+
+#[test]
+fn a_page_whose_opening_was_not_made_has_no_closing_time() {
+    for (loses, separate) in [(false, false), (true, false), (false, true), (true, true)] {
+        for nth in 1.. {
+            let (disk, clock) = (Disk::default(), TestClock::new());
+            let (repository, faults) = match separate {
+                true => process(&disk, &clock),
+                false => {
+                    let host = FaultStore::new(disk.repository.clone());
+                    let builder = Repository::builder(host.clone()).manual_maintenance();
+                    (builder.open_or_create().unwrap(), host.faults())
+                }
+            };
+            faults.lose_commits(loses);
+            faults.fail_nth(nth, || KvError::OutcomeUnknown("cut".into()));
+            drop(repository.create_page("films", ROOT));
+            let is_over = faults.hits() == 0;
+            faults.stop();
+            repository.maintain().unwrap();
+            let found = repository.verify().unwrap().findings;
+            assert!(found.is_empty(), "operation {nth}: {found:#?}");
+            if is_over {
+                break;
+            }
+        }
+    }
+}
+
 /// A host that calls a function before one of its transactions begins.
 struct Interrupted {
     host: FaultStore<MemoryStore>,
@@ -141,6 +199,12 @@ struct Interrupted {
 struct Before(Arc<Mutex<Option<(u64, Happening)>>>);
 
 type Happening = Box<dyn FnOnce() + Send>;
+
+impl fmt::Debug for Before {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Before").finish_non_exhaustive()
+    }
+}
 
 impl Before {
     fn is_called_at(&self, nth: u64, happening: impl FnOnce() + Send + 'static) {
@@ -289,6 +353,141 @@ fn a_page_whose_eviction_by_others_failed_is_opened_by_a_process_that_was_taken_
         }
     }
     assert!(marked > 0);
+}
+
+/// A process that was taken for dead, and that has a page open with the mark of a failed eviction.
+fn stalled_with_mark(reopens: impl Fn(&Repository)) {
+    let mut marked = 0;
+    for nth in 1.. {
+        let (disk, clock) = (Disk::default(), TestClock::new());
+        let ((stalled, _), (other, faults)) = (process(&disk, &clock), process(&disk, &clock));
+        make_synced(&other);
+        let held = stalled.page("remote", ROOT).unwrap();
+        clock.advance(2 * HOUR);
+        other.maintain().unwrap();
+        clock.advance(HOUR);
+        other.maintain().unwrap();
+        faults.fail_from(nth, || KvError::IllegalState("killed".to_owned()));
+        let _ = other.evict("remote", ROOT);
+        let is_over = faults.hits() == 0;
+        std::mem::forget(other);
+        if is_in_use(&process(&disk, &clock).0) && has_mark(&disk) {
+            marked += 1;
+            reopens(&stalled);
+            assert_is_there(&held);
+            put(&held, MAIN, b"more", b"of it");
+            assert!(!has_mark(&disk), "operation {nth}");
+            let (next, _) = process(&disk, &clock);
+            let error = next.delete_page("remote", ROOT).unwrap_err();
+            assert!(matches!(error, LedgerError::PageInUse { .. }), "operation {nth}: {error}");
+            drop(held);
+            drop((stalled, next));
+            assert_all_clean(&process(&disk, &clock).0);
+        }
+        if is_over {
+            break;
+        }
+    }
+    assert!(marked > 0);
+}
+
+#[test]
+fn a_page_with_handles_whose_eviction_by_others_failed_is_opened_again() {
+    stalled_with_mark(|stalled| {
+        put(&stalled.page("remote", ROOT).unwrap(), MAIN, b"again", b"open");
+    });
+}
+
+#[test]
+fn a_page_whose_eviction_by_others_failed_is_written_through_the_handles_that_are_left() {
+    stalled_with_mark(|stalled| stalled.maintain().unwrap());
+}
+
+/// The databases of pages in memory, which call a function before one of their transactions for
+/// writing begins.
+#[derive(Debug)]
+struct InterruptedPages {
+    disk: Disk,
+    before: Before,
+}
+
+impl InterruptedPages {
+    fn of(&self, page: MemoryStore) -> Arc<dyn KvDatabase> {
+        Arc::new(InterruptedPage { page, before: self.before.clone() })
+    }
+}
+
+impl PageDatabases for InterruptedPages {
+    fn make(&self, page: u64) -> permazen_kv::Result<Arc<dyn KvDatabase>> {
+        Ok(self.of(self.disk.pages.lock().unwrap().entry(page).or_default().clone()))
+    }
+
+    fn open(&self, page: u64) -> permazen_kv::Result<Option<Arc<dyn KvDatabase>>> {
+        Ok(self.disk.pages.lock().unwrap().get(&page).map(|page| self.of(page.clone())))
+    }
+
+    fn remove(&self, page: u64) -> permazen_kv::Result<()> {
+        self.disk.pages.lock().unwrap().remove(&page);
+        Ok(())
+    }
+
+    fn list(&self) -> permazen_kv::Result<Vec<u64>> {
+        Ok(self.disk.numbers())
+    }
+}
+
+struct InterruptedPage {
+    page: MemoryStore,
+    before: Before,
+}
+
+impl KvDatabase for InterruptedPage {
+    fn begin(&self, options: &TxOptions) -> permazen_kv::Result<Box<dyn KvTransaction + Send>> {
+        if !options.read_only {
+            self.before.count();
+        }
+        self.page.begin(options)
+    }
+}
+
+/// On SQLite, a transaction can take the right to write with its first write. While a process takes
+/// the mark of its failed eviction back, no other one evicts the page nevertheless.
+#[test]
+fn a_mark_is_not_taken_back_while_another_process_evicts_the_page() {
+    for nth in 1.. {
+        let (folder, disk) = (tempfile::tempdir().unwrap(), Disk::default());
+        let sqlite = SqliteStore::builder().create(true).late_lock(true);
+        let path = folder.path().join("repository");
+        let (one, two) = (sqlite.open(&path).unwrap(), sqlite.open(&path).unwrap());
+        let (one, before) = (FaultStore::new(one), Before::default());
+        let process = |host: Arc<dyn KvDatabase>, before: &Before| {
+            let pages = InterruptedPages { disk: disk.clone(), before: before.clone() };
+            let builder = Repository::shared_builder(host).manual_maintenance();
+            builder.page_databases(Arc::new(pages)).open_or_create().unwrap()
+        };
+        let faults = one.faults();
+        let one = process(Arc::new(one), &before);
+        let two = process(Arc::new(two), &Before::default());
+        make_synced(&one);
+        let seen = Arc::new(Mutex::new(None));
+        let tell = Arc::clone(&seen);
+        // The first transaction sets the mark.
+        before.is_called_at(2, move || {
+            *tell.lock().unwrap() = Some(ends(move || two.evict("remote", ROOT)));
+        });
+        faults.fail_nth(nth, || KvError::Stale("broken".into()));
+        let evicted = one.evict("remote", ROOT);
+        assert!(faults.hits() > 0, "no eviction has failed after its mark");
+        faults.stop();
+        let seen = seen.lock().unwrap().take();
+        if let (Err(_), Some(seen)) = (evicted, seen) {
+            let error = seen.unwrap_err();
+            assert!(matches!(&error, LedgerError::Host(error) if error.is_retryable()), "{error}");
+            assert!(!has_mark(&disk));
+            assert_is_there(&one.page("remote", ROOT).unwrap());
+            break;
+        }
+    }
 }
 
 /// LMDB environments of pages that a process can only read.

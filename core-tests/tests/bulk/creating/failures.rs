@@ -67,6 +67,75 @@ impl Settings {
     }
 }
 
+mod before {
+    #[derive(permazen::PermazenObject)]
+    pub(super) struct Book {
+        pub(super) pages: i64,
+    }
+}
+
+mod now {
+    #[derive(permazen::PermazenObject)]
+    pub(super) struct Book {
+        pub(super) pages: i32,
+    }
+}
+
+/// An error about versions.
+fn about_versions() -> Error {
+    let store = Arc::new(MemoryStore::new());
+    let db = Permazen::builder_shared(store.clone()).model::<before::Book>().build().unwrap();
+    let book = db.write(|tx| Ok(tx.create(before::Book { pages: 1 << 40 })?.id())).unwrap();
+    let db = Permazen::builder_shared(store).model::<now::Book>().build().unwrap();
+    db.read(|tx| tx.get::<now::Book>(book)?.pages()).unwrap_err()
+}
+
+/// The number of the last reader. More of them are not checked together.
+const LAST: i32 = 1_500;
+
+#[derive(PermazenObject, Default)]
+#[permazen(hooks)]
+struct Reader {
+    number: i32,
+    #[permazen(indexed)]
+    is_mended: bool,
+}
+
+#[permazen::hooks]
+impl Reader {
+    /// The first one cannot read until the last one has mended something.
+    #[on_validate]
+    fn reads(this: Obj<'_, Self>) -> Result<()> {
+        match this.number()? {
+            0 if this.tx().index(Reader::IS_MENDED)?.get(true)?.count()? == 0 => {
+                Err(about_versions())
+            }
+            LAST if !this.is_mended()? => this.set_is_mended(true),
+            _ => Ok(()),
+        }
+    }
+}
+
+#[test]
+fn what_a_hook_could_not_use_may_be_mended_by_one_that_is_called_much_later() {
+    for is_mended in [true, false] {
+        let db = Permazen::builder(MemoryStore::new()).model::<Reader>().build().unwrap();
+        let mut loader = db.loader().unwrap();
+        let mut ids: Vec<Ref<Reader>> = (0..=LAST).map(|_| loader.id().unwrap()).collect();
+        ids.sort_unstable_by_key(|id| id.id());
+        for (number, id) in (0..=LAST).zip(ids) {
+            if number < LAST || is_mended {
+                loader.add_with_id(id, &Reader { number, is_mended: false }).unwrap();
+            }
+        }
+        let loaded = loader.finish();
+        match is_mended {
+            true => assert_eq!(loaded.unwrap().objects, 1_501),
+            false => assert!(loaded.unwrap_err().is_about_versions()),
+        }
+    }
+}
+
 #[test]
 fn own_validation_and_singletons_are_checked() {
     let store = Arc::new(MemoryStore::new());

@@ -186,8 +186,12 @@ fn run_hooks(tx: &Tx) -> Result<()> {
                 continue;
             }
             match tx.validate() {
-                // They stay noted. The hooks of later objects may mend them.
+                // They stay noted. The hooks of later objects may mend them, or what they could not
+                // use.
                 Err(Error::Invalid(found)) if found.len() < RulesReport::LIMIT => {}
+                Err(error)
+                    if error.is_about_versions()
+                        && tx.core.dirty_set.len() < RulesReport::LIMIT => {}
                 checked => checked?,
             }
         }

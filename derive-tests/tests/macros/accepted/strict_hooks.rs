@@ -1,8 +1,9 @@
 //! A struct with hooks, validation and mix-ins in a crate with strict lints.
 #![deny(warnings, missing_docs, unsafe_code, clippy::pedantic)]
+#![forbid(unused_imports)]
 
 use permazen::model::{Changed, Path};
-use permazen::{Model, Obj, PermazenFields, PermazenObject, Ref, Result};
+use permazen::{Error, Model, Obj, PermazenFields, PermazenObject, Ref, Result};
 
 /// Models with a name.
 #[derive(PermazenFields, Debug)]
@@ -26,8 +27,8 @@ pub struct Person {
 }
 
 impl Person {
-    fn check(&self) -> Result<(), String> {
-        if self.age < 0 { Err(format!("{} years", self.age)) } else { Ok(()) }
+    fn check(&self) -> Result<()> {
+        if self.age < 0 { Err(Error::other(format!("{} years", self.age))) } else { Ok(()) }
     }
 }
 

@@ -32,7 +32,7 @@ impl Receiver {
     /// Clears the grace time of a stored commit. Returns `false` if it was removed.
     pub(super) fn clear_grace_time(&self, id: &CommitId, wait: Duration) -> Result<bool> {
         let rows = &self.page.open.rows;
-        let mut tx = self.page.open.host.begin(&TxOptions::writing().with_wait(wait))?;
+        let mut tx = self.page.begin(&TxOptions::writing().with_wait(wait))?;
         rows.check_exists(&tx)?;
         if !rows.has_commit(&tx, id)? {
             return Ok(false);
@@ -52,7 +52,7 @@ impl Receiver {
         wait: Duration,
     ) -> Result<bool> {
         let rows = &self.page.open.rows;
-        let mut tx = self.page.open.host.begin(&TxOptions::writing().with_wait(wait))?;
+        let mut tx = self.page.begin(&TxOptions::writing().with_wait(wait))?;
         rows.check_exists(&tx)?;
         if rows.has_commit(&tx, id)? {
             return Ok(true);
