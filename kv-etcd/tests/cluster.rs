@@ -1,6 +1,6 @@
 //! A store on etcd clusters: that it behaves as any other store, its own behaviour, what goes wrong
 //! between it and its cluster, and programs as processes of their own.
-#![allow(clippy::expect_used, clippy::print_stdout, clippy::unwrap_used)]
+#![allow(clippy::expect_used, clippy::panic, clippy::print_stdout, clippy::unwrap_used)]
 
 mod failures;
 mod processes;
