@@ -187,7 +187,7 @@ fn a_merged_page_judges_deletions_by_what_is_left() {
         assert!(phone.write(|tx| tx.get(root)?.delete()).is_err());
         // And one that is left forbids that one of them goes.
         files(&page, "strict").write(|tx| tx.get(stays)?.set_about(Some(two))).unwrap();
-        let left = |branch: &str| {
+        let left = |branch: &str| -> Vec<bool> {
             let left = |tx: &permazen::Tx| ids.iter().map(|id| tx.get(*id)?.exists()).collect();
             files(&page, branch).read(left).unwrap()
         };

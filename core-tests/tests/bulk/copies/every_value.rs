@@ -9,7 +9,7 @@ use permazen::encoding::Value;
 use permazen::encoding::time::Date;
 use permazen::kv::memory::MemoryStore;
 use permazen::model::{Graph, Import};
-use permazen::object::Migrate;
+use permazen::object::{Migrate, ObjectBuilder};
 use permazen::object_xml::{ObjectXmlError, ObjectXmlReader, ObjectXmlWriter};
 use permazen::{ObjId, Permazen, Tx};
 
@@ -149,7 +149,10 @@ fn spelled(tx: &Tx) -> String {
 /// The ends of what Java's text says, found with the writer.
 fn ends(tx: &Tx) -> String {
     let writer = ObjectXmlWriter::new().with_storage_ids().schemas([]);
-    let id = tx.core().create("TDate").unwrap();
+    let bundle = tx.core().bundle();
+    let of_date = bundle.schemas().iter().find_map(|schema| schema.object_type("TDate")).unwrap();
+    let object = ObjectBuilder::new(of_date.clone()).finish();
+    let id = tx.core().create_with(None, &object).unwrap().unwrap();
     let text = |millis: i64| {
         let date = Value::Date(Date::from_millis(millis));
         tx.core().set(id, "value", &date, Migrate::No).unwrap();

@@ -34,6 +34,12 @@ unsafe impl GlobalAlloc for Counting {
         // SAFETY: As for the caller; the pointer came from the same allocator.
         unsafe { System.dealloc(pointer, layout) }
     }
+
+    unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, size: usize) -> *mut u8 {
+        COUNT.with(|count| count.set(count.get() + 1));
+        // SAFETY: As for the caller; the pointer came from the same allocator.
+        unsafe { System.realloc(pointer, layout, size) }
+    }
 }
 
 #[global_allocator]
