@@ -16,10 +16,9 @@ use crate::lifecycle::deletion::{self, DeleteMode};
 use crate::lifecycle::open_registry::{OpenRegistry, in_use};
 use crate::page::Page;
 use crate::page::cache::NodeCache;
-use crate::page::open_pages::OpenPages;
+use crate::page::open_pages::{Known, OpenPages};
 use crate::page::shared::Shared;
 use crate::policy::factory::MergeFactory;
-use crate::policy::merging::PageMerging;
 use crate::policy::registry::{MergeFactoryRegistration, Merges};
 use crate::process::lease::Process;
 use crate::process::open_page::{OpenPage, OpenedBy};
@@ -319,7 +318,7 @@ impl Repository {
     }
 
     /// The shared state of a page, if this process has it open.
-    fn known(&self, number: u64) -> Result<(Option<Arc<Shared>>, Option<Arc<PageMerging>>)> {
+    fn known(&self, number: u64) -> Result<Known> {
         let (shared, merging) = self.pages.known(number);
         if let Some(shared) = shared.as_ref().filter(|_| self.host.is_separate()) {
             shared.open_again_if_marked()?;

@@ -24,6 +24,9 @@ struct Open {
     merging: Weak<PageMerging>,
 }
 
+/// The shared state of a page and its merging, as far as the page is open.
+pub(crate) type Known = (Option<Arc<Shared>>, Option<Arc<PageMerging>>);
+
 impl OpenPages {
     fn pages(&self) -> MutexGuard<'_, HashMap<u64, Open>> {
         self.pages.lock().unwrap_or_else(PoisonError::into_inner)
@@ -36,7 +39,7 @@ impl OpenPages {
     }
 
     /// The shared state of a page, if it is open.
-    pub(crate) fn known(&self, page: u64) -> (Option<Arc<Shared>>, Option<Arc<PageMerging>>) {
+    pub(crate) fn known(&self, page: u64) -> Known {
         let pages = self.pages();
         let open = pages.get(&page);
         (open.and_then(|open| open.shared.upgrade()), open.and_then(|open| open.merging.upgrade()))
