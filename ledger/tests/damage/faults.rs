@@ -300,8 +300,10 @@ fn two_branches(host: &FaultStore<MemoryStore>) -> Page {
     page
 }
 
+type Work = fn(&Page) -> permazen_ledger::Result<()>;
+
 /// Each makes one commit of the host.
-const WORKS: [(&str, fn(&Page) -> permazen_ledger::Result<()>); 4] = [
+const WORKS: [(&str, Work); 4] = [
     ("linear", |page| put_once(&page.database(MAIN)?)),
     ("branching", |page| put_once(&page.branching_database(MAIN)?)),
     ("merge", |page| page.merge(MAIN, &page.head("other")?, &mut LastWriterWins).map(drop)),
