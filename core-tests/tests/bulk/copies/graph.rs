@@ -4,8 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use permazen::__internal::model::GraphValue;
 use permazen::kv::memory::MemoryStore;
-use permazen::model::{Graph, GraphValue, Import};
+use permazen::model::{Graph, Import};
 use permazen::{Any, Counter, Error, Obj, ObjId, Permazen, PermazenEnum, PermazenObject, Ref, Tx};
 use proptest::collection::{btree_map, btree_set, vec};
 use proptest::prelude::*;

@@ -46,7 +46,7 @@ struct Bookmark {
 #[derive(PermazenObject, Debug, Clone, Default, PartialEq)]
 struct Link {
     #[permazen(inverse_delete = "delete")]
-    of: Option<Ref<Ends>>,
+    loose: Option<Ref<Ends>>,
     strict: Option<Ref<Ends>>,
 }
 
@@ -193,7 +193,7 @@ fn what_goes_too_forbids_nothing() {
         about(one, root)?;
         if let File::Note(note) = one {
             let note = Some(note.to_ref().within::<Ends>());
-            let link = tx.create(Link { of: note, strict: note })?;
+            let link = tx.create(Link { loose: note, strict: note })?;
             let of = Some(link.to_ref().within::<Ends>());
             link.set_strict(of)?;
             tx.create(Link { of, strict: note })?;
