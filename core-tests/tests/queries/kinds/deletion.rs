@@ -196,7 +196,7 @@ fn what_goes_too_forbids_nothing() {
             let link = tx.create(Link { loose: note, strict: note })?;
             let of = Some(link.to_ref().within::<Ends>());
             link.set_strict(of)?;
-            tx.create(Link { of, strict: note })?;
+            tx.create(Link { loose: of, strict: note })?;
         }
         Ok(())
     });
