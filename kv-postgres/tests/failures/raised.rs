@@ -272,8 +272,9 @@ fn a_commit_without_its_replica_is_not_certain_when_it_is_asked_for_either() {
     let is_over = AtomicBool::new(false);
     let error = thread::scope(|scope| {
         scope.spawn(|| {
+            let mut session = server.session();
             while !is_over.load(Ordering::Relaxed) {
-                server.sql(
+                session.run(
                     "SELECT pg_cancel_backend(pid) FROM pg_stat_activity \
                      WHERE wait_event = 'SyncRep' \
                      AND (query <> 'COMMIT' OR query_start < now() - interval '6 s')",
