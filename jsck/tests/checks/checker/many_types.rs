@@ -94,7 +94,8 @@ fn a_check_costs_so_much_for_each_type() {
         let (few, many) = (cost(300, has_objects), cost(1_500, has_objects));
         for (few, many) in few.into_iter().zip(many) {
             // Five times as many types cost five times as much, and something that grows slower.
-            // If each reference collected all types anew, they would cost some twenty times as much.
+            // If each reference collected all types anew, they would cost some twenty times as
+            // much.
             assert!(many <= 7 * few, "{many} for 1,500 types, {few} for 300");
         }
     }
