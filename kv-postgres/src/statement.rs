@@ -106,7 +106,7 @@ impl Deref for Row {
 #[derive(Debug, Default)]
 pub(crate) struct Answer {
     pub(crate) rows: Vec<Row>,
-    /// The command tag: the command, and how many rows it changed.
+    /// The command tag: the command, and with some commands a number of rows.
     pub(crate) tag: String,
     /// The server warned that the commit may be lost with the server, because the commit did not
     /// wait for the replica.

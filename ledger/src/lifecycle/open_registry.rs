@@ -32,9 +32,11 @@ pub(crate) struct OpenRegistry {
 struct Registered {
     /// The number of handles.
     count: usize,
-    /// The process ID in the row. `None` if there is no row because the host cannot be written.
+    /// The process ID in the row, which may not be there if `is_written` is not set. `None` if
+    /// there is no row because the host cannot be written.
     process: Option<ProcessId>,
-    /// Whether all rows of the opening are there for sure. If not, the next opening writes them.
+    /// Whether all rows of the opening are there for sure. If not, the next opening or change
+    /// writes them, or the next maintenance if there may be a row.
     is_written: bool,
     /// The milliseconds at which the last handle was dropped.
     closed: u64,
@@ -189,11 +191,15 @@ impl OpenRegistry {
 
     /// Writes the rows of the opening of a page that has handles, if they may not be there.
     fn complete(&self, page: u64, database: &dyn KvDatabase) {
-        if self.pages().get(&page).is_none_or(|open| open.is_written) {
+        let is_written = || self.pages().get(&page).is_none_or(|open| open.is_written);
+        if is_written() {
             return;
         }
         // The caller is about to write, and gets the error if that is not possible.
-        if let Ok(_writing) = self.writing() {
+        if let Ok(_writing) = self.writing()
+            // Another thread may have written them meanwhile.
+            && !is_written()
+        {
             let _ = self.write_rows(page, database, &TxOptions::writing().with_wait(WAIT));
         }
     }

@@ -134,7 +134,8 @@ impl Shared {
     }
 
     /// Writes that the page is open, and the device if this is the first time, unless opening the
-    /// page has done so: the host may have had no room then. Called before each change.
+    /// page has done so: the host may have had no room then. Called before each change of its
+    /// branches, tags and settings.
     pub(crate) fn complete_opening(&self) {
         self.registration.complete(&*self.open.host);
     }

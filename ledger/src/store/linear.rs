@@ -120,10 +120,13 @@ impl AtomicKvStore for PageStore {
                 return Ok(Some(found));
             }
             let commit = self.shared.change(&state, draft.root)?;
-            let left = wait.saturating_sub(begin.elapsed());
             let tx = match held {
                 Some(tx) => tx,
-                None => self.shared.begin(&TxOptions::writing().with_wait(left))?,
+                None => {
+                    self.shared.complete_opening();
+                    let left = wait.saturating_sub(begin.elapsed());
+                    self.shared.begin(&TxOptions::writing().with_wait(left))?
+                }
             };
             let base = (&*self.branch, &state);
             match self.shared.commit_draft_in(tx, base, &commit, &draft) {
@@ -146,6 +149,7 @@ impl AtomicKvStore for PageStore {
     }
 
     fn hold(&self, wait: Duration) -> Result<Option<Box<dyn KvTransaction + Send>>> {
+        self.shared.complete_opening();
         let Some(host) = AtomicKvStore::hold(&*self.shared.open.host, wait)? else {
             return Ok(None);
         };

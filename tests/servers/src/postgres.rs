@@ -136,7 +136,9 @@ impl Postgres {
         static TEMPLATE: OnceLock<Postgres> = OnceLock::new();
         TEMPLATE.get_or_init(|| {
             let mut template = Self::nowhere(programs().unwrap_or_default(), Vec::new());
-            template.supervise(Command::new("sleep").arg("infinity"));
+            // Its supervisor stays until this process ends. The program ends at once: one that a
+            // shell has started with `&` ignores SIGQUIT, and would stay for ever.
+            template.supervise(&Command::new("true"));
             let mut init = template.program("initdb");
             init.args(["--username=test", "--auth=trust", "--no-sync", "--encoding=UTF8"]);
             done(init.arg("--locale=C").arg("-D").arg(template.data()));

@@ -188,7 +188,9 @@ fn run_hooks(tx: &Tx) -> Result<()> {
             match tx.validate() {
                 // They stay noted. The hooks of later objects may mend them, or what they could not
                 // use.
-                Err(Error::Invalid(found)) if found.len() < RulesReport::LIMIT => {}
+                Err(Error::Invalid(found))
+                    if found.len() < RulesReport::LIMIT
+                        && tx.core.dirty_set.len() < RulesReport::LIMIT => {}
                 Err(error)
                     if error.is_about_versions()
                         && tx.core.dirty_set.len() < RulesReport::LIMIT => {}

@@ -1,4 +1,4 @@
-//! Clears references to a deleted object in the objects that stay.
+//! Nullifies or removes references to a deleted object in the objects that stay.
 
 use std::sync::Arc;
 

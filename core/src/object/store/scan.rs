@@ -30,7 +30,7 @@ pub(crate) trait ScanSource {
     fn with_read(&self, read: &mut dyn FnMut(&dyn KvRead) -> Result<()>) -> Result<()>;
 }
 
-/// Replaces pairs of the store in a scan.
+/// The pairs that a scan shows instead of exactly those of the store.
 pub(crate) trait ScanOverlay: Send + Sync {
     /// Visits the pairs of `span` in the order of `direction`, until `visitor` breaks.
     ///
