@@ -15,7 +15,7 @@
 //!
 //! | variable | meaning | unless set |
 //! |---|---|---|
-//! | `PERMAZEN_HISTORIES` | how many histories | 100 |
+//! | `PERMAZEN_HISTORIES` | how many histories | 60 |
 //! | `PERMAZEN_STEPS` | operations in each | 500 |
 //! | `PERMAZEN_SEED` | the seed of the first one; the others follow | 1 |
 //! | `PERMAZEN_HISTORY` | only this one, given as seed, or as seed and steps: `17:500` | |
@@ -98,7 +98,7 @@ fn wanted() -> Outcome<(Vec<u64>, usize)> {
         return Ok((vec![seed.parse().map_err(|_| wrong())?], steps));
     }
     let first = setting("PERMAZEN_SEED", 1)? as u64;
-    let histories = setting("PERMAZEN_HISTORIES", 100)? as u64;
+    let histories = setting("PERMAZEN_HISTORIES", 60)? as u64;
     Ok(((first..first + histories).collect(), steps))
 }
 
