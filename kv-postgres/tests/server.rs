@@ -8,6 +8,7 @@
     clippy::unwrap_used
 )]
 
+mod crashes;
 mod failures;
 mod processes;
 mod stores;

@@ -1,13 +1,12 @@
-//! Programs as processes of their own on one server: servers and programs are killed, and the
-//! reported outcome of each commit is compared with the data.
+//! Programs as processes of their own on one server: the reported outcome of each commit is
+//! compared with the data. Where programs are killed, that is in `crashes`.
 
 mod clock;
-mod kills;
 
 use permazen_kv_postgres::PostgresStore;
 use permazen_test_servers::{Postgres, programs};
 
-fn open(url: &str) -> PostgresStore {
+pub(crate) fn open(url: &str) -> PostgresStore {
     PostgresStore::open(url).unwrap()
 }
 

@@ -1,4 +1,5 @@
-//! Servers and programs that end at once while programs commit.
+//! Servers and programs that end at once while programs commit. These tests take longest. Tests
+//! begin in the order of their names, so these run beside all others.
 
 use std::time::Instant;
 
@@ -6,7 +7,7 @@ use permazen_kv_postgres::PostgresStore;
 use permazen_test_servers::programs::{World, kill_programs, rounds};
 use permazen_test_servers::{End, Postgres};
 
-use super::open;
+use crate::processes::open;
 
 /// A server as users have it: commits are on the disk.
 const SETTINGS: &[&str] = &["max_pred_locks_per_transaction=1024"];
