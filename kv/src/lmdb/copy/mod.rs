@@ -29,6 +29,9 @@ use crate::{KvRead, Result};
 const EXISTS: &str =
     "there is an environment already; remove it first, or copy to another directory";
 
+/// How often a copy is begun again whose directory is gone.
+const TRIES: usize = 100;
+
 /// Lets `write` write a new environment into a file, which then becomes the `data.mdb` of the
 /// directory `target`, and can be read by `readers`. Without success, nothing remains.
 fn create(
@@ -37,9 +40,20 @@ fn create(
     write: impl FnOnce(&mut NewFile<'_>) -> Result<Copied>,
 ) -> Result<Copied> {
     let is_new = !target.exists();
-    let made = || -> Result<Copied> {
+    let begin = || {
         make_directory(target, Some(readers))?;
-        let mut file = NewFile::create(target, target.join("data.mdb"), EXISTS, readers)?;
+        NewFile::create(target, target.join("data.mdb"), EXISTS, readers)
+    };
+    let made = || -> Result<Copied> {
+        let mut file = begin();
+        // Another copy that has failed may have removed the directory, which was empty yet.
+        for _ in 0..TRIES {
+            if file.is_ok() || target.exists() {
+                break;
+            }
+            file = begin();
+        }
+        let mut file = file?;
         let copied = write(&mut file)?;
         file.publish()?;
         Ok(copied)
