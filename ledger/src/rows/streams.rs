@@ -117,6 +117,12 @@ impl Rows {
         self.put(tx, &row.key(), vec![u8::from(row.is_written)])
     }
 
+    /// The row with this key and value.
+    fn streamed(&self, key: &[u8], value: &[u8]) -> Result<StreamedRow> {
+        StreamedRow::parse(key.get(1..).unwrap_or_default(), value)
+            .ok_or_else(|| self.damaged(key, "it is no piece of a stream"))
+    }
+
     /// Removes the row of a piece of a stream. Returns it, or `None` if there was no row.
     pub(crate) fn remove_streamed(
         &self,
@@ -133,10 +139,7 @@ impl Rows {
     pub(crate) fn settle_streamed(&self, tx: &mut dyn KvWrite, digest: &Digest) -> Result<()> {
         let mut written = Vec::new();
         self.visit(tx, &[&[STREAMED][..], &digest.0].concat(), |stream, value| {
-            let key = [&digest.0[..], stream].concat();
-            let damaged =
-                || self.damaged(&[&[STREAMED][..], &key].concat(), "it is no piece of a stream");
-            let row = StreamedRow::parse(&key, value).ok_or_else(damaged)?;
+            let row = self.streamed(&[&[STREAMED][..], &digest.0, stream].concat(), value)?;
             written.extend(row.is_written.then_some(row));
             Ok(())
         })?;
@@ -175,10 +178,8 @@ impl Rows {
             let (key, row) = pair?;
             let key = key.get(self.all().0.len()..).unwrap_or_default();
             let value = sealed::open(self.number, key, &row)?;
-            match StreamedRow::parse(key.get(1..).unwrap_or_default(), value) {
-                None => return Err(self.damaged(key, "it is no piece of a stream")),
-                Some(row) if each(row).is_break() => break,
-                Some(_) => {}
+            if each(self.streamed(key, value)?).is_break() {
+                break;
             }
         }
         Ok(())

@@ -125,7 +125,7 @@ impl AtomicKvStore for PageStore {
                 None => {
                     self.shared.complete_opening();
                     let left = wait.saturating_sub(begin.elapsed());
-                    self.shared.begin(&TxOptions::writing().with_wait(left))?
+                    self.shared.open.host.begin(&TxOptions::writing().with_wait(left))?
                 }
             };
             let base = (&*self.branch, &state);

@@ -185,15 +185,15 @@ fn run_hooks(tx: &Tx) -> Result<()> {
             if !(at + 1).is_multiple_of(TOGETHER) {
                 continue;
             }
+            // They stay noted. The hooks of later objects may mend them, or what they could not
+            // use.
+            let may_be_mended = |error: &Error| match error {
+                Error::Invalid(found) => found.len() < RulesReport::LIMIT,
+                error => error.is_about_versions(),
+            };
             match tx.validate() {
-                // They stay noted. The hooks of later objects may mend them, or what they could not
-                // use.
-                Err(Error::Invalid(found))
-                    if found.len() < RulesReport::LIMIT
-                        && tx.core.dirty_set.len() < RulesReport::LIMIT => {}
                 Err(error)
-                    if error.is_about_versions()
-                        && tx.core.dirty_set.len() < RulesReport::LIMIT => {}
+                    if may_be_mended(&error) && tx.core.dirty_set.len() < RulesReport::LIMIT => {}
                 checked => checked?,
             }
         }

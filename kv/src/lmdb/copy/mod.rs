@@ -45,15 +45,14 @@ fn create(
         NewFile::create(target, target.join("data.mdb"), EXISTS, readers)
     };
     let made = || -> Result<Copied> {
-        let mut file = begin();
-        // Another copy that has failed may have removed the directory, which was empty yet.
-        for _ in 0..TRIES {
-            if file.is_ok() || target.exists() {
-                break;
+        let mut tries = 0..TRIES;
+        let mut file = loop {
+            match begin() {
+                // Another copy that has failed may have removed the directory, which was empty yet.
+                Err(_) if !target.exists() && tries.next().is_some() => {}
+                begun => break begun?,
             }
-            file = begin();
-        }
-        let mut file = file?;
+        };
         let copied = write(&mut file)?;
         file.publish()?;
         Ok(copied)
