@@ -1,19 +1,16 @@
 //! Damage in particular places: the class it gets, and what repair makes of it.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use flate2::read::GzDecoder;
 use permazen::__internal::schema::{deflate, inflate};
 use permazen::kv::memory::MemoryStore;
-use permazen::kv::{Direction, KeySpan, KvDatabase, KvRead, KvTransaction, TxOptions, xml};
+use permazen::kv::{KvDatabase, KvTransaction, TxOptions, xml};
 use permazen::schema::SchemaIndex;
 use permazen_jsck::{Class, Options, RepairReport, RepairScope, check, repair};
 
-use crate::support::{bytes, change, data};
-
-type Pairs = BTreeMap<Vec<u8>, Vec<u8>>;
+use crate::support::{Pairs, bytes, change, data, pairs};
 
 /// One of the databases that golden cases start from, with changes made to it.
 fn damaged(base: &str, changes: &[(&str, Option<&str>)]) -> MemoryStore {
@@ -25,11 +22,6 @@ fn damaged(base: &str, changes: &[(&str, Option<&str>)]) -> MemoryStore {
     change(&mut *kv, changes);
     kv.commit().expect("commit");
     store
-}
-
-fn pairs(kv: &(impl KvRead + ?Sized)) -> Pairs {
-    let scan = kv.scan(KeySpan::FULL, Direction::Forward).expect("scan");
-    scan.map(|pair| pair.expect("pair")).map(|(k, v)| (k.into_owned(), v.into_owned())).collect()
 }
 
 fn classes(store: &MemoryStore) -> Vec<Class> {
