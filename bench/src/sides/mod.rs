@@ -1,4 +1,4 @@
-//! Libraries that a program could use, each used as a programmer who knows it would use it.
+//! Libraries that a program could use, each used as its documentation advises.
 
 pub mod diesel;
 pub mod native_db;

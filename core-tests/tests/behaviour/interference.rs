@@ -337,7 +337,7 @@ fn wrong_after_any(begin: impl Fn() -> Transaction, times: &[u32]) -> Vec<String
 }
 
 #[test]
-fn where_nobody_interferes_all_operations_succeed() {
+fn without_interference_all_operations_succeed() {
     let world = world();
     for (name, run) in OPERATIONS.iter().chain(AFTER_A_MOVE) {
         let tx = world.begin(&new());

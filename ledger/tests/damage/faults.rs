@@ -269,8 +269,7 @@ fn an_unknown_outcome_stays_unknown_if_the_commit_cannot_be_looked_for() {
     }
 }
 
-/// A host that shows what its replica does not have: it can be read while the outcomes of its
-/// commits are unknown.
+/// A host without a replica: it can be read while the outcomes of its commits are unknown.
 struct WithoutReplica(FaultStore<MemoryStore>);
 
 impl KvDatabase for WithoutReplica {

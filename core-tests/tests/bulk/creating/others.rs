@@ -32,7 +32,7 @@ fn fill(loader: &mut permazen::model::Loader<'_>) {
 }
 
 #[test]
-fn nobody_creates_an_object_between_the_transactions_of_a_load() {
+fn others_create_no_object_between_the_transactions_of_a_load() {
     for store in stores() {
         let db = on(store.clone());
         let before = pairs(&*store);

@@ -207,7 +207,7 @@ macro_rules! program {
             let models = Permazen::builder_shared(store).model::<$item::Item>().model::<Place>();
             $(let models = models.model::<$note::Note>();)?
             // A change may lose a required value as it moves the object. The rules would refuse it,
-            // and this is about what objects have afterwards.
+            // and this is about the values of objects afterwards.
             models.validation(Validation::Off).build().unwrap()
         };
         let name = concat!(stringify!($item) $(, " with ", stringify!($note))?);
