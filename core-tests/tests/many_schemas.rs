@@ -1,6 +1,6 @@
-//! What a thousand recorded schemas cost a program that opens a transaction. A program of its own:
-//! where a transaction without a version changes schemas, all databases of the process read them
-//! again.
+//! The cost of a thousand recorded schemas for a program that opens a transaction. A program of its
+//! own: where a transaction without a version changes schemas, all databases of the process read
+//! them again.
 #![allow(missing_docs, clippy::unwrap_used, clippy::panic, reason = "tests")]
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

@@ -454,7 +454,7 @@ fn others_write_during_the_run() {
 }
 
 thread_local! {
-    /// What happens, once, in the next own conversion of this thread.
+    /// The function that the next own conversion of this thread calls, once.
     static MEANWHILE: RefCell<Option<Box<dyn FnOnce()>>> = const { RefCell::new(None) };
 }
 

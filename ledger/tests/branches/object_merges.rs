@@ -138,8 +138,8 @@ struct File {
     about: Option<Ref<File>>,
 }
 
-/// What one side says of the files, and what forbids a deletion, which the other side says: the
-/// merged objects are judged together, whatever IDs they have.
+/// One side changes the files, and the other side forbids a deletion: the merged objects are judged
+/// together, whatever IDs they have.
 #[test]
 fn a_merged_page_judges_deletions_by_what_is_left() {
     let files = |page: &Page, branch: &str| {

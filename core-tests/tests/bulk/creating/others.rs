@@ -1,4 +1,4 @@
-//! What others do with a database while it is loaded, and failures that pass.
+//! Other users of a database while it is loaded, and failures that pass.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;

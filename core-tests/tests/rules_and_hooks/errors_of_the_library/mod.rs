@@ -82,7 +82,7 @@ mod now {
     }
 }
 
-/// What goes wrong in a function.
+/// The failure of a function.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Fault {
     Refused,

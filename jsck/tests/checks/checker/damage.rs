@@ -35,7 +35,7 @@ fn mend(kv: &mut (dyn KvTransaction + Send), options: &Options) -> RepairReport 
     repair(kv, options, &mut |_| {}, &mut |_| {}, &mut |_| Ok(())).expect("repair")
 }
 
-/// What repair makes of a database, with at most `limit` findings in each run.
+/// The pairs of a database after repairs, with at most `limit` findings in each run.
 fn mended(store: &MemoryStore, limit: u64) -> Pairs {
     let mut kv = store.begin(&TxOptions::writing()).expect("begin");
     let mut options = Options::default();

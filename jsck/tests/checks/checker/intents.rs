@@ -1,4 +1,4 @@
-//! What a repair announces before it changes anything, and what it counts.
+//! The changes that a repair announces before it makes any, and its counts.
 
 use std::cell::Cell;
 use std::io;

@@ -1,6 +1,6 @@
 //! Many random changes at once. A check ends and changes nothing. Repair ends with a database in
-//! which nothing is found, or refuses. What repair announces before it changes anything brings the
-//! old pairs back. Repair of derived data leaves objects unchanged.
+//! which nothing is found, or refuses. The changes that repair announces before it makes any bring
+//! the old pairs back. Repair of derived data leaves objects unchanged.
 //!
 //! `PERMAZEN_MUTATIONS` sets the number of rounds (120 for the small database).
 
@@ -104,7 +104,7 @@ fn change(kv: &mut (dyn KvTransaction + Send), keys: &[&Vec<u8>], random: &mut R
     .expect("change");
 }
 
-/// What repair announces before it makes changes: for each key, the old and the new value.
+/// The changes that repair announces before it makes them: for each key, the old and the new value.
 #[derive(Default)]
 struct Undo(BTreeMap<Vec<u8>, [Option<Vec<u8>>; 2]>);
 

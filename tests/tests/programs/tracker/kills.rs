@@ -15,7 +15,7 @@ fn issues() -> u32 {
     if std::env::var_os("PERMAZEN_ALL").is_some() { 600 } else { 400 }
 }
 
-/// What an undisturbed database shows after a number of days of work.
+/// The lines of an undisturbed database after a number of days of work.
 struct Expected {
     /// To version 1, without an upgrade.
     old: Vec<Lines>,
