@@ -3,22 +3,18 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use flate2::read::GzDecoder;
 use permazen::__internal::schema::{deflate, inflate};
 use permazen::kv::memory::MemoryStore;
-use permazen::kv::{KvDatabase, KvTransaction, TxOptions, xml};
+use permazen::kv::{KvDatabase, KvTransaction, TxOptions};
 use permazen::schema::SchemaIndex;
 use permazen_jsck::{Class, Options, RepairReport, RepairScope, check, repair};
 
-use crate::support::{Pairs, bytes, change, data, pairs};
+use crate::support::{Pairs, bytes, change, load, pairs};
 
 /// One of the databases that golden cases start from, with changes made to it.
 fn damaged(base: &str, changes: &[(&str, Option<&str>)]) -> MemoryStore {
-    let file = data(&format!("corruptions/bases/{base}.xml.gz"));
-    let file = std::fs::File::open(file).expect("data");
-    let store = MemoryStore::new();
+    let store = load(&format!("corruptions/bases/{base}.xml.gz"));
     let mut kv = store.begin(&TxOptions::writing()).expect("begin");
-    xml::load(&mut *kv, std::io::BufReader::new(GzDecoder::new(file))).expect("load");
     change(&mut *kv, changes);
     kv.commit().expect("commit");
     store
