@@ -1,4 +1,4 @@
-//! What the command line asks for.
+//! The settings of the command line.
 
 use std::path::PathBuf;
 
@@ -86,7 +86,7 @@ impl Settings {
         Ok(settings)
     }
 
-    /// What a user typed.
+    /// The command as a user typed it.
     pub fn command(&self) -> String {
         let arguments: Vec<String> = std::env::args().skip(1).collect();
         let command = "cargo run --release --manifest-path bench/Cargo.toml";

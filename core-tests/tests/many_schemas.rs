@@ -1,6 +1,6 @@
-//! What a thousand recorded schemas cost a program that opens a transaction. A program of its own:
-//! where a transaction without a version changes schemas, all databases of the process read them
-//! again.
+//! The cost of a thousand recorded schemas for a program that opens a transaction. A program of its
+//! own: where a transaction without a version changes schemas, all databases of the process read
+//! them again.
 #![allow(missing_docs, clippy::unwrap_used, clippy::panic, reason = "tests")]
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -317,7 +317,7 @@ fn what_was_written_before_a_database_is_opened_on_it_is_seen() {
 }
 
 #[test]
-fn a_removed_schema_is_a_conflict_for_who_creates_an_object_of_it() {
+fn a_removed_schema_is_a_conflict_for_the_creation_of_an_object_of_it() {
     let _alone = alone();
     let (db, counter) = database(OptimisticDatabase::new(MemoryStore::new()));
     let (tx, _) = begin(&db, &counter, 0);

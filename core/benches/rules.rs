@@ -1,5 +1,5 @@
-//! What rules cost: objects are created and committed without rules, with a unique field, and with
-//! own validation.
+//! The costs of rules: objects are created and committed without rules, with a unique field, and
+//! with own validation.
 //!
 //! `cargo bench -p permazen --bench rules`
 #![allow(clippy::unwrap_used)]

@@ -39,7 +39,7 @@ pub(crate) fn methods(model: &ObjectModel) -> TokenStream {
     }
 }
 
-/// The call of a function. What is wrong with it is reported at its name.
+/// The call of a function. Its mistakes are reported at its name.
 fn call(path: &ExprPath, m: &TokenStream, of: impl FnOnce(Span) -> TokenStream) -> TokenStream {
     let span = names::here(path.span());
     let (of, m) = (of(span), names::located(m, span));

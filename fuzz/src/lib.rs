@@ -11,7 +11,8 @@ use permazen::__internal::encoding::{
 use permazen::encoding::{Encoding, EncodingId, EncodingRegistry, Value};
 
 /// Encodings of every kind: the built-in ones, arrays, and those that schemas and the layers above
-/// build. Inputs name them by position, so new ones go to the end.
+/// build. Inputs name them by position. New ones go to the end; a new built-in one moves those
+/// after it.
 pub static ENCODINGS: LazyLock<Vec<Arc<dyn Encoding>>> = LazyLock::new(|| {
     let registry = EncodingRegistry::new();
     let mut encodings: Vec<Arc<dyn Encoding>> =

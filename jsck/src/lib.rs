@@ -4,8 +4,8 @@
 //! meta-data, fields that cannot be read, references to missing objects, missing or surplus index
 //! entries. [`repair`] does the same and repairs what it finds, by one rule: *an object is what its
 //! own pairs say, everything derived follows*. It makes the index entries and the object schema
-//! index right, and removes field pairs that cannot be used. What it cannot repair safely, it
-//! reports and leaves alone. The guide describes both, and the program `jsck`: docs/src/jsck.md.
+//! index right, and removes field pairs that cannot be used. Damage that it cannot repair safely,
+//! it reports and leaves alone. The guide describes both, and the program `jsck`: docs/src/jsck.md.
 //!
 //! A check finds everything in one pass, because it judges everything as it will be after a repair.
 //!

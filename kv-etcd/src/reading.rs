@@ -344,7 +344,7 @@ impl Reading {
             let body = self.encoded(ranges)?;
             let part = self.sent(body);
             for found in self.receive(part)?.found() {
-                // What a commit compares depends on it, so none is guessed.
+                // A commit compares keys by this number, so none is guessed.
                 let some = usize::try_from(found.count).map_err(|_| {
                     let failure = Failure::garbled("the server says a number of keys that is none");
                     self.error(&failure)

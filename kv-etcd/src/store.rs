@@ -4,7 +4,9 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use permazen_kv::remote::{Engine, RemoteDatabase, Session, WatchListener};
+use permazen_kv::remote::{
+    DEFAULT_WAIT, Engine, LONGEST_WAIT, RemoteDatabase, Session, WatchListener,
+};
 use permazen_kv::{
     Capabilities, Counters, KeyWatch, KvDatabase, KvError, KvTransaction, Result, Statistics,
     TxOptions,
@@ -22,12 +24,6 @@ use crate::wire::{Compare, Op, Status, Txn};
 
 /// The longest key.
 const MAX_KEY: usize = 1 << 16;
-
-/// How long to wait for a member that answers.
-const WAIT: Duration = Duration::from_secs(30);
-
-/// The longest wait, also if a longer one was asked for.
-const LONGEST_WAIT: Duration = Duration::from_secs(30 * 24 * 60 * 60);
 
 /// How many pairs a commit may compare.
 const MOST_CHECKED: usize = 100_000;
@@ -52,7 +48,12 @@ pub struct EtcdBuilder {
 
 impl Default for EtcdBuilder {
     fn default() -> Self {
-        EtcdBuilder { wait: WAIT, create: true, most_checked: MOST_CHECKED, distance: DISTANCE }
+        EtcdBuilder {
+            wait: DEFAULT_WAIT,
+            create: true,
+            most_checked: MOST_CHECKED,
+            distance: DISTANCE,
+        }
     }
 }
 

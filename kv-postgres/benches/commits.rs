@@ -1,4 +1,4 @@
-//! What watches cost, and which share of transactions runs again by the settings of predicate
+//! The cost of watches, and the share of transactions that runs again by the settings of predicate
 //! locks, on a PostgreSQL server of the loopback device:
 //! `cargo bench -p permazen-kv-postgres --bench commits`.
 #![allow(clippy::unwrap_used, clippy::print_stdout)]

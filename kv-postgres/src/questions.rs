@@ -170,7 +170,7 @@ fn way(pool: &Pool, read: &RangeRead) -> Way {
 }
 
 fn number(limit: usize) -> Parameter<'static> {
-    // No table has so many rows that a clamped limit leaves one out.
+    // A table has fewer rows than the largest limit, so a clamped one leaves none out.
     Parameter::Number(i64::try_from(limit).unwrap_or(i64::MAX))
 }
 

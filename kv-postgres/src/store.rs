@@ -5,7 +5,9 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use permazen_kv::remote::{Engine, RemoteDatabase, Session, WatchListener};
+use permazen_kv::remote::{
+    DEFAULT_WAIT, Engine, LONGEST_WAIT, RemoteDatabase, Session, WatchListener,
+};
 use permazen_kv::{
     Capabilities, Counters, KeyWatch, KvDatabase, KvError, KvTransaction, Result, Statistics,
     TxOptions, Warning,
@@ -25,12 +27,6 @@ const MAX_KEY: usize = 2_692;
 /// The longest value. A column, a parameter and a message each have less than 1 GiB, and a
 /// parameter has the values of several pairs.
 const MAX_VALUE: usize = 1_000 << 20;
-
-/// How long to wait for a server, a connection, or an answer.
-const WAIT: Duration = Duration::from_secs(30);
-
-/// The longest wait, also if a longer one was asked for.
-const LONGEST_WAIT: Duration = Duration::from_secs(30 * 24 * 60 * 60);
 
 /// How many connections a store has.
 const CONNECTIONS: usize = 16;
@@ -52,7 +48,7 @@ pub struct PostgresBuilder {
 
 impl Default for PostgresBuilder {
     fn default() -> Self {
-        PostgresBuilder { settings: Vec::new(), wait: WAIT, create: true }
+        PostgresBuilder { settings: Vec::new(), wait: DEFAULT_WAIT, create: true }
     }
 }
 

@@ -29,13 +29,13 @@ pub struct Company {
     pub named: Named,
 }
 
-/// What was said about something.
+/// A note about something.
 #[derive(PermazenObject, Debug, Clone, PartialEq)]
 #[permazen(aliases(PersonNote = Note<Person>, CompanyNote = Note<Company>))]
 pub struct Note<T: Model> {
-    /// What it is about.
+    /// Its subject.
     pub about: Ref<T>,
-    /// What was said.
+    /// Its words.
     #[permazen(indexed)]
     pub text: String,
 }

@@ -39,7 +39,7 @@ pub struct Checked {
 ///
 /// # Errors
 ///
-/// What was found, as text.
+/// The findings, as text.
 pub fn check_commits(page: &Page, one_in: usize) -> Result<Checked, String> {
     let words = |error: LedgerError| error.to_string();
     let mut found = Vec::new();

@@ -14,9 +14,9 @@ pub type Names = Vec<String>;
 pub struct Module {
     /// Whether this is the file of a folder, which re-exports items of the files in it.
     pub is_door: bool,
-    /// What the file declares at its top level.
+    /// The names that the file declares at its top level.
     pub declares: BTreeSet<String>,
-    /// What the file imports or re-exports: the path, and the name it has here.
+    /// The items that the file imports or re-exports: the path, and the name it has here.
     pub imports: Vec<(Names, String)>,
     /// The paths it uses itself, as they are written.
     pub uses: BTreeSet<Names>,
@@ -182,7 +182,7 @@ impl Module {
             at += 1;
             let ident = match token {
                 TokenTree::Group(group) if is_cfg_test(group) => {
-                    // What only tests need does not count.
+                    // Code for tests alone does not count.
                     let ends = |token: &TokenTree| match token {
                         TokenTree::Group(group) => group.delimiter() == Delimiter::Brace,
                         token => is_punct(token, ';'),
@@ -370,7 +370,7 @@ fn flattened(tokens: &[TokenTree]) -> Vec<(Names, String)> {
 mod tests {
     use super::*;
 
-    /// What `a::user` needs, if this is its text.
+    /// The files that `a::user` needs, if this is its text.
     fn needed(text: &str) -> Vec<String> {
         let files = [
             ("", "mod a; mod b; pub use b::Thing; use permazen_kv as kv; struct Root;"),

@@ -57,7 +57,7 @@ struct Filled {
 /// All sides, filled with the same objects.
 struct World {
     sides: Vec<Filled>,
-    /// What the sides hold, by number.
+    /// The content of the sides, by number.
     people: Vec<Person>,
     /// The first of them have written messages.
     authors: usize,

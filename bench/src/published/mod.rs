@@ -12,7 +12,7 @@ use crate::settings::Settings;
 
 pub use random_keys::RandomKeys;
 
-/// What they are, and their tables.
+/// Their tables.
 pub struct Published {
     pub associations: Table,
     pub secondary_keys: Table,

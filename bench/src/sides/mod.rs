@@ -1,4 +1,4 @@
-//! Libraries that a program could use, each used as a programmer who knows it would use it.
+//! Libraries that a program could use, each used as its documentation advises.
 
 pub mod diesel;
 pub mod native_db;
@@ -16,7 +16,7 @@ use crate::data::Person;
 /// The key of an object on a side.
 pub type Key = u64;
 
-/// What a commit guarantees when it returns.
+/// The guarantee of a commit that has returned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Flush {
     /// The change is on the disk.
@@ -29,7 +29,7 @@ pub enum Flush {
 pub trait Side: Sync {
     fn name(&self) -> &'static str;
 
-    /// What one thread works with.
+    /// The part of a side that one thread uses.
     fn session(&self) -> Box<dyn Session + '_>;
 
     /// How many bytes its files take.

@@ -1,7 +1,7 @@
 //! The table of commands, and how a command is read from words.
 
 use clap::{ArgMatches, CommandFactory, FromArgMatches, Parser, Subcommand};
-use permazen_query::parse::{begins_statement, words};
+use permazen_query::parse::{begins_statement, keywords};
 use serde_json::json;
 
 use super::topics::{TOPICS, topic};
@@ -214,7 +214,7 @@ impl Command for Help {
     }
 
     fn candidates(_: &Session) -> Vec<String> {
-        let statements = words().filter(|word| begins_statement(word));
+        let statements = keywords().filter(|word| begins_statement(word));
         statements.chain(names()).map(str::to_owned).collect()
     }
 }
@@ -231,7 +231,7 @@ impl Help {
                 let known = command.get_subcommands().map(clap::Command::get_name);
                 let statements = TOPICS.iter().map(|topic| topic.word);
                 let known: Vec<_> = known.chain(statements).collect();
-                let words = words().filter(|word| topic(word).is_some());
+                let words = keywords().filter(|word| topic(word).is_some());
                 let mut names = known.clone();
                 words.for_each(|word| names.push(word));
                 if let Some(near) = permazen_query::nearest(word, names) {

@@ -165,7 +165,7 @@ mod tests {
             topic.examples.iter().for_each(|text| drop(permazen_query::parse(text).expect(text)));
         }
         // Each word of the language has help, but for constants and fields that each object has.
-        for word in permazen_query::parse::words() {
+        for word in permazen_query::parse::keywords() {
             let is_other = ["true", "false", "id", "type", "schema", "run"].contains(&word);
             assert!(is_other || topic(word).is_some(), "{word}");
         }

@@ -190,7 +190,7 @@ fn no_command(words: &[String], text: &str, length: usize) -> Mistake {
     while let Some(inner) = words.get(known).and_then(|word| command.find_subcommand(word)) {
         (command, known) = (inner.clone(), known + 1);
     }
-    let statements = permazen_query::parse::words().filter(|word| begins_statement(word));
+    let statements = permazen_query::parse::keywords().filter(|word| begins_statement(word));
     let statements = statements.filter(|_| known == 0);
     let names: Vec<_> =
         command.get_subcommands().map(|inner| inner.get_name().to_owned()).collect();

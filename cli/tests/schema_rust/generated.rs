@@ -1,4 +1,4 @@
-//! What `schema rust` prints for the schemas of `schemas.rs`.
+//! The structs that `schema rust` prints for `schemas.rs`.
 
 pub mod reference {
 // The structs of Schema_a74fa4308ce05a1de31520b9858a4e91.

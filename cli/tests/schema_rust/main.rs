@@ -65,8 +65,7 @@ fn module(name: &str, source: &str) -> String {
 
 #[test]
 fn the_source_is_that_which_is_compiled_here() {
-    let mut all =
-        String::from("//! What `schema rust` prints for the schemas of `schemas.rs`.\n\n");
+    let mut all = String::from("//! The structs that `schema rust` prints for `schemas.rs`.\n\n");
     for (name, schema) in schemas::all() {
         let (source, code) = printed(&schema, &[]);
         assert_eq!(code, 0, "{name}: {source}");

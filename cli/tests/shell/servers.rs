@@ -274,7 +274,7 @@ fn a_check_and_a_copy_beside_an_open_transaction_on_a_table_are_refused() {
     person.types("create Pet name = \"Tom\"");
     let shown = person.types(&format!("check\ncopy {back}"));
     assert!(!shown.contains("Checking") && !shown.contains("Copied"), "{shown}");
-    // What waits for nothing is not refused.
+    // Commands that wait for nothing are not refused.
     let shown = person.types("check --repair --dry-run");
     assert!(shown.contains("Checking") && shown.contains("No findings"), "{shown}");
     assert!(person.types("commit").contains("committed: Pet: 1 created"));
@@ -481,7 +481,7 @@ fn settings_of_a_program_reach_the_server_and_those_of_the_url_come_first() {
         |part: &str| Opening::new().create(true).postgres_setting("application_name", name(part));
     let _one = opening("one").open(&url).unwrap();
     assert_eq!(called(&name("one")), "1");
-    // What the URL says comes first.
+    // The URL comes first.
     let of_url = name("url").replace(' ', "%20");
     let _other = opening("other").open(format!("{url}&application_name={of_url}")).unwrap();
     assert_eq!((called(&name("other")), called(&name("url"))), ("0".into(), "1".into()));

@@ -157,7 +157,7 @@ impl Ran {
     }
 }
 
-/// What it printed, without the lines at the beginning that say that it waits.
+/// The output, without the lines at the beginning that say that it waits.
 impl From<Output> for Ran {
     fn from(output: Output) -> Ran {
         let mut ran = Ran::whole(output);
@@ -169,7 +169,7 @@ impl From<Output> for Ran {
     }
 }
 
-/// What comes after the first line, if that line says what the program waits for.
+/// The text after the first line, if that line says what the program waits for.
 fn without_a_wait(err: &str) -> Option<&str> {
     let (first, rest) = err.split_once('\n')?;
     let text = match first.strip_prefix("permazen: ") {

@@ -1,4 +1,4 @@
-//! What it costs in operations of the store to read and change collections.
+//! The costs of reads and changes of collections, in operations of the store.
 
 use std::ops::Bound;
 
@@ -432,7 +432,7 @@ fn of_maps() {
     check(OF_MAPS);
 }
 
-/// A list is only read as far as its elements move. What is before them does not matter.
+/// A list is only read as far as its elements move. The elements before them do not matter.
 #[test]
 fn long_lists_are_read_from_where_they_change() {
     let world = World::new();

@@ -1,4 +1,4 @@
-//! What each public operation costs in operations of the store.
+//! The cost of each public operation, in operations of the store.
 
 use std::collections::BTreeSet;
 use std::ops::{Bound, ControlFlow};

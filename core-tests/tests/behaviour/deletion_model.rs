@@ -14,7 +14,7 @@ pub(crate) enum Action {
     Delete,
 }
 
-/// What a reference demands when its target is deleted, and whether the target goes with its
+/// The rule of a reference for the deletion of its target, and whether the target goes with its
 /// holder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Options {
@@ -56,7 +56,7 @@ pub(crate) struct Model {
 /// of a map.
 pub(crate) type Refusal = (usize, usize, (usize, bool));
 
-/// What a deletion does.
+/// The outcome of a deletion.
 #[derive(Debug)]
 pub(crate) enum Outcome {
     /// These objects are left, and this is their content.

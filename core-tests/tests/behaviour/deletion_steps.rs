@@ -1,4 +1,4 @@
-//! What a deletion says that it does, and what forbids it.
+//! The steps that a deletion tells, and the references that forbid it.
 
 use std::ops::ControlFlow;
 

@@ -144,7 +144,7 @@ fn fill(world: World, given: &Given) -> World {
     world
 }
 
-/// What a deletion returned, and what is in the store after it.
+/// The result of a deletion, and the content of the store after it.
 fn after(
     empty: World,
     given: &Given,

@@ -94,8 +94,8 @@ impl KvTransaction for RemovingTx {
     }
 }
 
-/// References of all kinds, of which none forbids a deletion: with those, objects are looked at one
-/// by one. The fields have the names of what they ask for.
+/// References of all kinds, of which none forbids a deletion: with those, a deletion looks at
+/// objects one by one. The fields have the names of what they ask for.
 fn schema() -> String {
     let mut fields = String::new();
     for (n, action) in [(0, "NULLIFY"), (1, "DELETE"), (2, "REMOVE")] {

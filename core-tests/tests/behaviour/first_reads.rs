@@ -1,5 +1,5 @@
-//! The first read of an object takes its own pair and the field at once. It must find what a read
-//! finds after the object was looked up.
+//! The first read of an object takes its own pair and the field at once. It must find the same as a
+//! later read, which knows that the object exists.
 
 use std::sync::Arc;
 

@@ -95,7 +95,7 @@ fn world() -> World {
     world
 }
 
-/// What the checker finds, including references to missing objects.
+/// The findings of the checker, including references to missing objects.
 fn findings(tx: &Transaction) -> Vec<String> {
     tx.read_pairs(|kv| {
         let mut findings = Vec::new();
@@ -285,7 +285,7 @@ fn all_pairs(tx: &Transaction) -> Vec<(Vec<u8>, Vec<u8>)> {
     .unwrap()
 }
 
-/// What is wrong after an operation, when a listener has done this up to `times` times.
+/// The mistakes after an operation, when a listener has done this up to `times` times.
 fn wrong_after(
     tx: &Transaction,
     run: fn(&Transaction) -> Result<()>,
@@ -314,7 +314,7 @@ fn wrong_after(
     wrong
 }
 
-/// What is wrong after any combination of operation and deed, each with all of these numbers of
+/// The mistakes after any combination of operation and deed, each with all of these numbers of
 /// times if `PERMAZEN_ALL` is set, and otherwise with one of them.
 fn wrong_after_any(begin: impl Fn() -> Transaction, times: &[u32]) -> Vec<String> {
     let mut failures = Vec::new();
@@ -337,7 +337,7 @@ fn wrong_after_any(begin: impl Fn() -> Transaction, times: &[u32]) -> Vec<String
 }
 
 #[test]
-fn where_nobody_interferes_all_operations_succeed() {
+fn without_interference_all_operations_succeed() {
     let world = world();
     for (name, run) in OPERATIONS.iter().chain(AFTER_A_MOVE) {
         let tx = world.begin(&new());

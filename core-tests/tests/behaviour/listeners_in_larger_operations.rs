@@ -232,7 +232,7 @@ fn fill(tx: &Transaction) {
 
 const FIELDS: [u32; 7] = [20, 23, 30, 32, 34, 36, 39];
 
-/// What listeners to all fields got, in the order of the fields.
+/// The events that listeners to all fields got, in the order of the fields.
 fn take(events: &[Events]) -> Vec<String> {
     events.iter().map(|events| events.take().join("; ")).collect()
 }

@@ -14,7 +14,7 @@ use permazen::{Obj, ObjId, Permazen, PermazenObject, Ref, Tx};
 
 use crate::support::*;
 
-/// What a closure does to the transaction besides its task.
+/// The change that a closure makes to the transaction besides its task.
 type Meddle = fn(&Transaction);
 
 /// An operation that may be refused.
@@ -525,8 +525,8 @@ fn iterators_of_ids_are_read_before_anything_else() {
     assert_eq!(tx.invert_path(&path, &[], deleting(&[2])).unwrap(), []);
     assert_eq!(tx.id_set(deleting(&[3])).unwrap().to_vec().unwrap(), [a(3)]);
     assert_eq!(in_list(&tx), "45");
-    // Operations that only describe a set or filter read nothing. What exists when the set is read
-    // counts.
+    // Operations that only describe a set or filter read nothing. The objects that exist when the
+    // set is read count.
     let types = || {
         std::iter::once(sid(10)).inspect(|_| {
             tx.delete(a(9)).unwrap();

@@ -31,8 +31,8 @@ fn optimistic() -> Database {
     db
 }
 
-/// What happens to a transaction that reads an object and then writes, after another transaction
-/// changed the object.
+/// The end of a transaction that reads an object and then writes, after another transaction changed
+/// the object.
 fn read_and_lose(db: &Database, read: fn(&Transaction) -> Result<()>) -> Result<()> {
     let tx = db.begin(&foo_config()).unwrap();
     read(&tx).unwrap();

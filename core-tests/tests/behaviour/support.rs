@@ -81,7 +81,7 @@ impl World {
         self.begin(FOO)
     }
 
-    /// What `body` costs.
+    /// The cost of `body`.
     pub(crate) fn cost<R>(&self, body: impl FnOnce() -> R) -> (R, Operations) {
         self.counter.take();
         let result = body();

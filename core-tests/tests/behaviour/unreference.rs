@@ -1,4 +1,4 @@
-//! What the deletion of an object does to the collections that refer to it.
+//! The effects of the deletion of an object on the collections that refer to it.
 
 use permazen::ObjId;
 use permazen::encoding::Value;

@@ -1,4 +1,4 @@
-//! What it costs in operations of the store to use views of many entries.
+//! The costs of views of many entries, in operations of the store.
 
 use std::ops::Bound;
 

@@ -1,4 +1,5 @@
-//! What operations cost, counted: operations of the store, and questions to one on another machine.
+//! The costs of operations, counted: operations of the store, and questions to one on another
+//! machine.
 #![allow(missing_docs, clippy::unwrap_used, clippy::panic, reason = "tests")]
 
 mod measured;

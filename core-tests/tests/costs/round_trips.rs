@@ -160,7 +160,7 @@ fn the_reference_that_is_missing_is_named_as_load_names_it() {
 }
 
 #[test]
-fn a_damaged_object_is_no_concern_of_who_asks_for_it_ahead() {
+fn a_prefetch_of_a_damaged_object_is_no_error() {
     // The own pair of an object: an unknown schema, a schema without the type, and nothing
     // readable.
     for own in ["09", "fe", ""] {

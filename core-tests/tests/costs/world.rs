@@ -92,7 +92,7 @@ pub(crate) struct World {
     moving: ObjId,
 }
 
-/// A measured operation. What it does before [`World::start`] does not count.
+/// A measured operation. Its work before [`World::start`] does not count.
 pub(crate) type Measure = fn(&World, &Tx);
 
 impl World {
@@ -129,7 +129,7 @@ impl World {
         world.unwrap()
     }
 
-    /// What an operation costs.
+    /// The cost of an operation.
     pub(crate) fn cost(&self, measure: Measure) -> Operations {
         let tx = self.db.begin().unwrap();
         self.start();

@@ -1,4 +1,4 @@
-//! What a program does with a database as a whole: sharing it, its models, and errors.
+//! Programs and a database as a whole: sharing it, its models, and errors.
 
 use std::thread;
 
@@ -187,7 +187,7 @@ fn transactions_fail_with_anyhow_and_run_again() {
     assert_eq!(refused.unwrap_err().to_string(), "refused");
 }
 
-/// What goes with an object may forbid its deletion. The error names both.
+/// An object that goes with another one may forbid its deletion. The error names both.
 #[test]
 fn a_refused_deletion_names_the_object_that_was_to_be_deleted() -> Result<()> {
     #[derive(permazen::PermazenObject, Default)]

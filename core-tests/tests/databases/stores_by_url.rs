@@ -332,7 +332,7 @@ fn copies_are_as_private_as_their_source() {
     let mode = |path: &Path| path.metadata().unwrap().permissions().mode() & 0o777;
     set(dir.path(), 0o755);
     let names = one_of_each_kind(dir.path());
-    // What the umask leaves.
+    // The mode that the umask leaves.
     let left = mode(&dir.path().join("xml"));
     for (number, name) in names.iter().enumerate() {
         let from = permazen::open(name).unwrap();

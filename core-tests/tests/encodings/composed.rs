@@ -19,7 +19,7 @@ use super::support::{any_decimal, any_instant, any_long, any_string, any_uuid, a
 /// An encoding and two of its values.
 type Sample = (Arc<dyn Encoding>, Value, Value);
 
-/// What holds for every value of every encoding. Bytes and texts are read back. Skipping the value
+/// The rules for every value of every encoding. Bytes and texts are read back. Skipping the value
 /// leaves what follows untouched. A cut value is refused. Bytes sort like values.
 fn check((encoding, a, b): Sample) {
     let [first, second] = [&a, &b].map(|value| {

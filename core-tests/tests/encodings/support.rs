@@ -1,4 +1,4 @@
-//! What holds for every value, and random values of the types that need more than their bits.
+//! The rules for every value, and random values of the types that need more than their bits.
 
 use std::cmp::Ordering;
 use std::net::Ipv6Addr;
@@ -23,7 +23,7 @@ pub(crate) fn encoded<T: FieldType>(value: &T) -> Vec<u8> {
     out
 }
 
-/// What holds for every value. It is read back from its bytes, its text and its dynamic form. Every
+/// The rules for every value. It is read back from its bytes, its text and its dynamic form. Every
 /// way of writing it gives the same bytes.
 pub(crate) fn check_value<T: Encodable + PartialEq>(value: &T) {
     let bytes = encoded(value);

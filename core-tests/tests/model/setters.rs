@@ -1,4 +1,4 @@
-//! What setters take, and whole collections set at once.
+//! The values that setters take, and whole collections set at once.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
@@ -64,7 +64,7 @@ fn what_may_be_null_is_set_from_options() {
     });
 }
 
-/// What an accessor of any reference returns is what its setter takes.
+/// A setter of any reference takes the value that its accessor returns.
 #[test]
 fn any_object_is_a_value_for_any_reference() {
     #[derive(PermazenObject)]
@@ -208,7 +208,7 @@ struct Seen {
     height: i64,
 }
 
-/// What a set field is given.
+/// The value that a field is given.
 #[derive(Debug, Clone)]
 enum Given {
     Name(Option<String>),

@@ -1,4 +1,4 @@
-//! What several tests of rules and hooks need.
+//! Functions that several tests of rules and hooks need.
 
 use std::sync::Arc;
 
@@ -6,7 +6,7 @@ use permazen::kv::KvDatabase;
 use permazen::model::{Builder, Rule};
 use permazen::{Error, Model, Permazen, Result, Violations};
 
-/// What is wrong, if an operation was refused because of rules.
+/// The violations, if an operation was refused because of rules.
 pub(crate) fn violations<T: std::fmt::Debug>(refused: Result<T>) -> Violations {
     match refused {
         Err(Error::Invalid(violations)) => violations,

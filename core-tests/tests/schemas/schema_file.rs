@@ -93,7 +93,7 @@ fn schema() -> SchemaModel {
 const ASSERTED_MODELS: &str = "PERMAZEN_TEST_ASSERTED_MODELS";
 const ASSERTED_FILE: &str = "PERMAZEN_TEST_ASSERTED_FILE";
 
-/// What the tests below run in a process with other variables, so that `PERMAZEN_ACCEPT_SCHEMA=1
+/// The tests below run this in a process with other variables, so that `PERMAZEN_ACCEPT_SCHEMA=1
 /// cargo test` changes no file. Alone it checks nothing.
 #[test]
 fn asserting_process() {

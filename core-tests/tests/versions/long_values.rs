@@ -238,7 +238,7 @@ fn what_needs_the_object_moved_says_which_value_is_in_the_way() {
                 assert!(text.contains(part), "{part} in: {text}");
             }
         }
-        // What both schemas define alike needs no move.
+        // A field that both schemas define alike needs no move.
         job.count().add(1)?;
         job.tags()?.add("blue")?;
         job.set_title(long() + "still")?;

@@ -1,4 +1,4 @@
-//! What happens to values when the type of a field changes.
+//! Values of a field whose type changes.
 
 use std::sync::Arc;
 

@@ -184,7 +184,7 @@ fn all_objects_move_in_batches() {
 }
 
 #[test]
-fn a_batch_ends_after_so_many_bytes() {
+fn a_batch_ends_after_its_number_of_bytes() {
     let store: Arc<dyn KvDatabase> = Arc::new(MemoryStore::new());
     create(&before(&store), 0..5);
     let mut batches = 0;
@@ -454,7 +454,7 @@ fn others_write_during_the_run() {
 }
 
 thread_local! {
-    /// What happens, once, in the next own conversion of this thread.
+    /// The function that the next own conversion of this thread calls, once.
     static MEANWHILE: RefCell<Option<Box<dyn FnOnce()>>> = const { RefCell::new(None) };
 }
 

@@ -1,4 +1,4 @@
-//! What is said about stored objects before models are used with them.
+//! The report about stored objects before models are used with them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -150,7 +150,7 @@ fn report<M: Model>(store: &Store) -> EvolutionReport {
     with::<M>(store).build().unwrap().evolution_report().unwrap()
 }
 
-/// What is said about a field of `Item`.
+/// The verdict on a field of `Item`.
 fn verdict(report: &EvolutionReport, name: &str) -> FieldVerdict {
     let types = report.versions.iter().flat_map(|version| &version.types);
     let mut fields = types.filter(|object_type| object_type.name == "Item").flat_map(|t| &t.fields);
@@ -644,7 +644,7 @@ mod nulls {
     }
 }
 
-/// What is or becomes null where the model requires a value.
+/// Values that are or become null where the model requires one.
 #[test]
 fn values_that_may_be_null_where_the_model_requires_one_are_told() {
     let store = store([nulls::Item { text: "blue".into(), ..nulls::Item::default() }]);
@@ -842,7 +842,7 @@ fn what_own_code_may_take_is_not_said_to_be_converted() {
         assert!(text.find("that the models lack") < text.find(name), "{text}");
     }
     assert!(text.find("cents:") < text.find("that the models lack"), "{text}");
-    // What the report says is what happens.
+    // The run does what the report says.
     let dry = db.upgrade_all().dry_run().run().unwrap();
     assert_eq!((dry.moved, dry.refused), (0, 1));
 }

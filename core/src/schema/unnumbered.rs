@@ -15,7 +15,7 @@ pub(crate) fn unnumbered() -> u64 {
 }
 
 /// Notes that a transaction changes schemas whose commit may lead to the same version as that of
-/// another one. What the other one knows is not true for that version.
+/// another one. The schemas that the other one knows are not those of that version.
 pub(crate) fn changes_unnumbered() {
     UNNUMBERED.fetch_add(1, Ordering::AcqRel);
 }

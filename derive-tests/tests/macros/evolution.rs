@@ -1,4 +1,4 @@
-//! What the derive macros declare about objects of other schemas.
+//! The declarations of the derive macros for objects of other schemas.
 
 use std::collections::{BTreeMap, BTreeSet};
 

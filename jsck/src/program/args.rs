@@ -118,14 +118,14 @@ impl Kind {
     }
 }
 
-/// What to repair.
+/// The part to repair.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(super) enum Scope {
     All,
     Derived,
 }
 
-/// What keeps an undo file from being applied.
+/// A reason for which an undo file is not applied.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(super) enum Force {
     /// It was written for another database

@@ -1,4 +1,4 @@
-//! What a check finds and a repair makes of it: called as a library, and as the program `jsck`.
+//! Checks and repairs: called as a library, and as the program `jsck`.
 #![allow(clippy::expect_used, clippy::panic, clippy::print_stdout, clippy::unwrap_used)]
 
 #[path = "../support/mod.rs"]

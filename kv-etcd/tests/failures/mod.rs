@@ -1,5 +1,5 @@
-//! What goes wrong between a store and its cluster: requests that are lost or refused, servers that
-//! have lost something or say nonsense, and encrypted connections.
+//! Failures between a store and its cluster: requests that are lost or refused, servers that have
+//! lost something or say nonsense, and encrypted connections.
 
 mod encrypted;
 mod gone;

@@ -155,8 +155,8 @@ fn the_users_of_the_guide_have_the_rights_that_it_says() {
         let Some(cluster) = Etcd::start(1, &[]) else { return };
         let port = cluster.endpoints()[0];
         for command in &commands {
-            // It would shut out everybody, so etcd refuses it until there is who may all. `etcdctl`
-            // gives the user `root` its role by itself, then.
+            // It would shut out all users, so etcd refuses it as long as none of them may do
+            // everything. Then `etcdctl` gives the user `root` its role by itself.
             let is_given = command == "etcdctl user grant-role root root" && way == "etcdctl";
             if command != "etcdctl auth enable" && !is_given {
                 let early = run(port, "etcdctl auth enable");
@@ -166,7 +166,7 @@ fn the_users_of_the_guide_have_the_rights_that_it_says() {
                 run(port, command).unwrap_or_else(|error| panic!("{way}, {command}: {error}"));
             }
         }
-        // From now on nobody may do anything without a name.
+        // From now on a client without a user may do nothing.
         run(port, "etcdctl user add eva").unwrap_err();
         let url = |login: &str, prefix: &str| format!("etcd://{login}127.0.0.1:{port}/{prefix}");
         let ann = EtcdStore::open(&url("ann:of-ann@", "music")).unwrap();

@@ -1,4 +1,4 @@
-//! What objects cost on a PostgreSQL server, compared with SQL written by hand that reads and
+//! The cost of objects on a PostgreSQL server, compared with SQL written by hand that reads and
 //! writes the same rows in the same transactions:
 //! `cargo bench -p permazen-kv-postgres --bench objects`. Prints tables of medians; the two sides
 //! take turns. Names of tables after `--` print only those: `single`, `workers`, `cpu`, `check`.

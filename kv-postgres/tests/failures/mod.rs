@@ -1,5 +1,5 @@
-//! What goes wrong between a store and its server: connections that are lost or refused, servers
-//! that say nothing or nonsense, errors, and poolers between them.
+//! Failures between a store and its server: connections that are lost or refused, servers that say
+//! nothing or nonsense, errors, and poolers between them.
 
 mod encrypted;
 mod lost;

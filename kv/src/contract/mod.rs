@@ -29,10 +29,8 @@ pub use capabilities::{Capabilities, Statistics};
 pub use counters::Counters;
 pub use durability::Durability;
 pub use error::{Conflict, ErrorFamily, KvError, Result};
-#[cfg(any(feature = "lmdb", feature = "sqlite"))]
-pub(crate) use options::DEFAULT_WAIT;
 pub(crate) use options::TURN_AFTER;
-pub use options::TxOptions;
+pub use options::{DEFAULT_WAIT, TxOptions};
 pub use pairs::{Blob, Direction, KvRead, KvWrite, Near, Pair, Scan, SharedRead, Verdict, Visitor};
 pub use retry::{KvDatabaseExt, Retry};
 pub use space::Space;

@@ -70,8 +70,9 @@ pub struct TxOptions {
     pub(crate) is_first: bool,
 }
 
-/// How long a transaction waits for its turn to write if its options do not say.
-pub(crate) const DEFAULT_WAIT: Duration = Duration::from_secs(30);
+/// How long a transaction waits for its turn to write, or for a store on another machine, if its
+/// options do not say: 30 seconds.
+pub const DEFAULT_WAIT: Duration = Duration::from_secs(30);
 
 /// After this many failures a transaction gets its turn.
 pub(crate) const TURN_AFTER: u32 = 5;

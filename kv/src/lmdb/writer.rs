@@ -110,7 +110,7 @@ impl Writer {
         // The thread needs a moment even if the lock is free.
         let (start, mut limit) = (Instant::now(), wait.max(MOMENT));
         let longest = limit.saturating_add(LATE);
-        // Whether the thread had not come to the lock when that was looked at last.
+        // Whether the thread had not come to the lock at the last look.
         let mut is_late = false;
         let begun = loop {
             let left = limit.saturating_sub(start.elapsed());

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::fmt;
+use std::time::Duration;
 
 use bytes::Bytes;
 
@@ -9,6 +10,10 @@ use crate::{
     Capabilities, Counters, Direction, KeyRanges, KeySpan, KeyWatch, KvError, Result, Statistics,
     TxOptions, Writes,
 };
+
+/// The longest time that an engine waits, also if the options of a transaction ask for a longer
+/// one: 30 days.
+pub const LONGEST_WAIT: Duration = Duration::from_secs(30 * 24 * 60 * 60);
 
 /// A question for pairs of a range.
 #[derive(Debug, Clone, PartialEq, Eq)]

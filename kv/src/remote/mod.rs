@@ -46,11 +46,11 @@ use crate::store_parts::counts::Counts;
 use crate::store_parts::process::Process;
 use crate::{Capabilities, Counters, KvDatabase, KvTransaction, Result, Statistics, TxOptions};
 
-pub use crate::contract::WatchTracker;
+pub use crate::contract::{DEFAULT_WAIT, WatchTracker};
 pub use crate::store_parts::write_lock::note_wait_in_vain;
 
 pub use self::address::{ServerHost, ServerUrl};
-pub use self::engine::{Changes, Engine, RangePage, RangeRead, Session, Siblings};
+pub use self::engine::{Changes, Engine, LONGEST_WAIT, RangePage, RangeRead, Session, Siblings};
 pub use self::listener::{Closer, Heard, News, NoNews, WatchListener};
 pub use self::pauses::Pauses;
 pub use self::server_counts::{ConnectionWait, Request, ServerCounts};

@@ -125,7 +125,7 @@ impl<'c> Session<'c> {
         limit: usize,
     ) -> Result<Vec<Pair<'static>>> {
         let sql = self.statements.page(span, direction);
-        // No database has so many pairs that a clamped limit leaves one out.
+        // A database has fewer pairs than the largest limit, so a clamped one leaves none out.
         let limit = i64::try_from(limit).unwrap_or(i64::MAX);
         let read = |mut statement: CachedStatement<'_>| {
             let mut rows = match (span.min, span.max) {

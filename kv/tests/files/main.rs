@@ -1,5 +1,5 @@
 //! Stores in files. Their life: processes create them at once, are killed while they write, copy
-//! them and make them compact. What each kind of file does, alone and beside other processes.
+//! them and make them compact. Files of each kind, alone and beside other processes.
 #![allow(clippy::panic, clippy::print_stdout, clippy::unwrap_used)]
 
 #[path = "../support/mod.rs"]

@@ -110,7 +110,7 @@ impl Collector {
         }
     }
 
-    /// Sets how long a slice waits for the right to write.
+    /// Sets how long a slice waits for the write lock of the host.
     pub(crate) fn set_wait(&mut self, wait: Duration) {
         self.options = TxOptions::writing().with_wait(wait);
     }
@@ -198,7 +198,7 @@ impl Collector {
         let prune = match pass.changes {
             changes if changes < CHANGES => Prune::new(&self.page)?,
             _ => {
-                let (prune, removed) = Prune::at_once(&self.page, &self.options)?;
+                let (prune, removed) = Prune::with_first_slice(&self.page, &self.options)?;
                 self.collected.commits += removed;
                 prune
             }

@@ -39,8 +39,9 @@ pub(super) fn keep_set(
         kept[at] = true;
     }
     keep_unsynced(history, refs, &mut kept);
+    // Commits that only have a tag or are read are not merged.
     let heads: Vec<_> = refs.heads().chain(&refs.bases).collect();
-    // The first commit has no row, so it is not in the history.
+    // The first commit has no row, so it is not in the history, but it can be a head.
     let with_first = heads.contains(&&CommitId::FIRST);
     let heads = heads.into_iter().filter_map(|id| history.index_of(id));
     keep_for_merges(history, &heads.collect(), with_first, &mut kept);
@@ -53,8 +54,8 @@ pub(super) fn keep_set(
 fn keep_unsynced(history: &History, refs: &Refs, kept: &mut [bool]) {
     match refs.remote {
         Remote::None => {}
-        // While the page is being attached, some unsynced commits have no row yet, so all reachable
-        // ones are kept.
+        // While the page is being attached or detached, some unsynced commits have no row, so all
+        // reachable ones are kept.
         Remote::Attaching(_) => {
             let reached = reached(history, refs);
             kept.iter_mut().zip(reached).for_each(|(kept, reached)| *kept |= reached);
@@ -70,7 +71,7 @@ fn keep_unsynced(history: &History, refs: &Refs, kept: &mut [bool]) {
     }
 }
 
-/// Marks the commits that are reachable from a head or a tag.
+/// For each commit of the history whether it is reachable from a head or a tag.
 pub(super) fn reached(history: &History, refs: &Refs) -> Vec<bool> {
     let mut reached = vec![false; history.len()];
     let mut ahead: Vec<usize> =
@@ -83,7 +84,7 @@ pub(super) fn reached(history: &History, refs: &Refs) -> Vec<bool> {
     reached
 }
 
-/// Keeps the last commits of a branch.
+/// Keeps the last `count` commits of a branch with these heads, by generation and ID.
 pub(super) fn last(history: &History, heads: &[CommitId], count: u64, kept: &mut [bool]) {
     let heads = heads.iter().filter_map(|id| history.index_of(id));
     let mut ahead: BTreeSet<WalkKey> = heads.map(|at| walk_key(history, at)).collect();
@@ -124,7 +125,7 @@ impl ChildCounts {
         }
     }
 
-    /// Records that children were removed.
+    /// Records how many children these parents have lost.
     pub(super) fn lose(&mut self, lost: BTreeMap<ParentIndex, u32>) {
         for (parent, lost) in lost {
             match parent {

@@ -16,7 +16,8 @@ use crate::rows::process::{lease, leases};
 use crate::rows::references::{References, roots};
 use crate::rows::retention::Pruned;
 
-/// The most commits that a slice removes or marks.
+/// The most commits that a slice removes, or whose grace time it writes or clears. Also the most
+/// pins that one transaction removes.
 const SLICE: usize = 128;
 
 /// The grace time: a commit that is not kept stays for this many milliseconds, because a
@@ -34,10 +35,10 @@ pub(super) struct Prune {
     /// The version of the keep set that was computed. Nothing is removed if it has changed.
     keep_version: u64,
     /// Commits that are not kept, and whose grace time has no row yet, or a wrong one.
-    to_mark: VecDeque<CommitId>,
+    to_expire: VecDeque<CommitId>,
     /// Commits whose grace time is cleared: they are kept, or are no longer stored.
-    to_keep: VecDeque<CommitId>,
-    /// The commits to remove, the oldest first.
+    to_clear: VecDeque<CommitId>,
+    /// The commits to remove, as indices of the history: parents before their children.
     to_remove: VecDeque<usize>,
     /// Some commits wait for the end of their grace time. With exclusive access a commit can be
     /// removed as soon as it has a row; then this says that some commits have no row yet.
@@ -79,47 +80,51 @@ pub(super) enum PruneStep {
     Done,
     /// The keep set has changed. Begin again.
     KeepSetChanged,
-    /// Another process marks, or reference rows are being built: nothing can be removed now.
+    /// A round marks, or reference rows are being built: nothing can be removed now.
     Blocked,
 }
 
 impl Prune {
     /// Reads all commits, and computes the keep set.
     pub(super) fn new(page: &OpenPage) -> Result<Self> {
-        let found = History::read(page)?;
-        Self::decided(page, &page.read()?, found)
+        let records = History::read(page)?;
+        Self::from_records(page, &page.read()?, records)
     }
 
     /// Reads all commits, computes the keep set while it holds the write lock of the host, and does
     /// the first slice, so that no ref can change in between. Returns how many commits were
     /// removed.
-    pub(super) fn at_once(page: &OpenPage, options: &TxOptions) -> Result<(Self, u64)> {
-        let found = History::read(page)?;
+    pub(super) fn with_first_slice(page: &OpenPage, options: &TxOptions) -> Result<(Self, u64)> {
+        let records = History::read(page)?;
         let tx = page.host.begin(options)?;
         page.rows.check_exists(&tx)?;
-        let mut prune = Self::decided(page, &tx, found)?;
+        let mut prune = Self::from_records(page, &tx, records)?;
         if prune.is_done() {
             return Ok((prune, 0));
         }
         match prune.step_in(page, tx)? {
             PruneStep::More(removed) => Ok((prune, removed)),
+            // If this still holds then, the next step finds and reports it.
             PruneStep::Done | PruneStep::KeepSetChanged | PruneStep::Blocked => Ok((prune, 0)),
         }
     }
 
-    fn decided(page: &OpenPage, tx: &dyn KvRead, found: CommitRecords) -> Result<Self> {
+    fn from_records(page: &OpenPage, tx: &dyn KvRead, records: CommitRecords) -> Result<Self> {
         let rows = &page.rows;
         let (keep_version, expiring) = (rows.keep_version(tx)?, rows.expiring(tx)?);
         let mut retention = Retention::All;
-        // Without parameters, the page is being deleted.
+        // Without parameters, the page is being deleted: missing heads are no damage then, and
+        // `step` removes nothing, because it finds the page gone.
         if let Some(parameters) = rows.parameters(tx)? {
             rows.check_main(tx)?;
             retention = parameters.retention;
         }
         let mut refs = Refs::read(page, tx)?;
-        let history = History::new(page, tx, found, refs.all().copied().collect())?;
+        let history = History::new(page, tx, records, refs.all().copied().collect())?;
         let now = page.process.now();
-        let found = keep_set(&history, &refs, retention, now);
+        let kept = keep_set(&history, &refs, retention, now);
+        // Compared below with the keep set without pins and ages: if both are the same, it shrinks
+        // only when another ref changes.
         let pins = [&mut refs.pins, &mut refs.bases].map(std::mem::take);
         let has_pins = pins.iter().any(|pins| !pins.is_empty());
         let lasting = match retention {
@@ -127,18 +132,18 @@ impl Prune {
             other => other,
         };
         let is_lasting =
-            (!has_pins && lasting == retention) || found == keep_set(&history, &refs, lasting, now);
+            (!has_pins && lasting == retention) || kept == keep_set(&history, &refs, lasting, now);
         let mut prune = Prune {
             children: ChildCounts::count(&history),
             history,
             keep_version,
-            to_mark: VecDeque::new(),
-            to_keep: VecDeque::new(),
+            to_expire: VecDeque::new(),
+            to_clear: VecDeque::new(),
             to_remove: VecDeque::new(),
             has_waiting: false,
             is_lasting,
         };
-        prune.decide(&found, &expiring, now, page.process.is_exclusive);
+        prune.decide(&kept, &expiring, now, page.process.is_exclusive);
         Ok(prune)
     }
 
@@ -149,23 +154,23 @@ impl Prune {
         now: u64,
         is_exclusive: bool,
     ) {
-        let (mut marked, mut due) = (BTreeSet::new(), BTreeSet::new());
+        let (mut timed, mut due) = (BTreeSet::new(), BTreeSet::new());
         for (id, after) in expiring {
             match self.history.index_of(id) {
-                Some(at) if kept[at] => self.to_keep.push_back(*id),
+                Some(at) if kept[at] => self.to_clear.push_back(*id),
                 Some(at) => {
                     // Without other processes, the pins of this one are complete, so no grace time
-                    // is needed. The row is still written, for commits that are made on it before
-                    // the removal.
+                    // is needed. The row is still written: a commit that is made on this one before
+                    // the removal clears the row, and that makes the keep set stale.
                     if is_exclusive || *after <= now {
                         due.insert(at);
                     }
                     if is_exclusive || *after <= now.saturating_add(TOO_FAR) {
-                        marked.insert(at);
+                        timed.insert(at);
                     }
                 }
                 // The commit was removed, so its row is removed too.
-                None => self.to_keep.push_back(*id),
+                None => self.to_clear.push_back(*id),
             }
         }
         let mut remove = Vec::new();
@@ -174,8 +179,8 @@ impl Prune {
                 remove.push(at);
             } else {
                 self.has_waiting = true;
-                if !marked.contains(&at) {
-                    self.to_mark.push_back(self.history.commit(at).id);
+                if !timed.contains(&at) {
+                    self.to_expire.push_back(self.history.commit(at).id);
                 }
             }
         }
@@ -184,10 +189,10 @@ impl Prune {
     }
 
     fn is_done(&self) -> bool {
-        self.to_mark.is_empty() && self.to_keep.is_empty() && self.to_remove.is_empty()
+        self.to_expire.is_empty() && self.to_clear.is_empty() && self.to_remove.is_empty()
     }
 
-    /// Does a slice in one transaction of the host. An error changes nothing.
+    /// Does a slice in one transaction of the host. After an error, it can be called again.
     pub(super) fn step(&mut self, page: &OpenPage, options: &TxOptions) -> Result<PruneStep> {
         if self.is_done() {
             return Ok(PruneStep::Done);
@@ -203,31 +208,35 @@ impl Prune {
         mut tx: Box<dyn KvTransaction + Send>,
     ) -> Result<PruneStep> {
         let mut counts = page.rows.counts(&tx)?;
-        // No commit is removed while another process marks, or while reference rows are built.
+        // A round that marks reads the commits, its roots, in portions, and can miss one that is
+        // made meanwhile. Older pieces of that commit are marked through the commits that it has
+        // them from, so none of these may go. While reference rows are built, a commit can have its
+        // rows already, and they would stay.
         if counts.round.phase == Phase::Marking || counts.references == References::Building {
             return Ok(PruneStep::Blocked);
         }
         if page.rows.keep_version(&tx)? != self.keep_version {
             return Ok(PruneStep::KeepSetChanged);
         }
-        if !self.to_mark.is_empty() || !self.to_keep.is_empty() {
-            let (keep, mark) = (first(&self.to_keep), first(&self.to_mark));
-            put_times(page, &mut tx, &keep, &mark)?;
-            if !keep.is_empty() {
+        if !self.to_expire.is_empty() || !self.to_clear.is_empty() {
+            let (clear, expire) = (first(&self.to_clear), first(&self.to_expire));
+            update_expiring(page, &mut tx, &clear, &expire)?;
+            if !clear.is_empty() {
                 // These commits lost their grace time. A process that computed the keep set before
-                // this must not remove them, so its version is made stale.
+                // this must not remove them, so its keep set is made stale.
                 page.rows.raise_keep_version(&mut tx)?;
             }
             tx.commit()?;
-            self.keep_version = self.keep_version.wrapping_add(u64::from(!keep.is_empty()));
-            self.to_keep.drain(..keep.len());
-            self.to_mark.drain(..mark.len());
+            self.keep_version = self.keep_version.wrapping_add(u64::from(!clear.is_empty()));
+            self.to_clear.drain(..clear.len());
+            self.to_expire.drain(..expire.len());
             return Ok(PruneStep::More(0));
         }
         let all = first(&self.to_remove);
         let ids: Vec<_> = all.iter().map(|at| self.history.commit(*at).id).collect();
-        // Also if the host panics, the removal ends, for readers wait for that.
+        // Dropped also if the host panics: threads that pin these commits wait for its end.
         let removal = page.pins.begin_removal(&ids);
+        // Commits that are pinned stay; a later collection decides about them.
         let mut slice = all.clone();
         slice.retain(|at| removal.free.contains(&self.history.commit(*at).id));
         let removed = self.remove(page, &mut tx, &slice, &mut counts).and_then(|removed| {
@@ -250,7 +259,7 @@ impl Prune {
         Ok(PruneStep::More(slice.len() as u64))
     }
 
-    /// Removes commits.
+    /// Removes the commits of a slice. Those that still have children become pruned parents.
     fn remove(
         &self,
         page: &OpenPage,
@@ -259,8 +268,8 @@ impl Prune {
         counts: &mut Counts,
     ) -> Result<Removed> {
         let mut removed = Removed::default();
-        // The pruned parents that lose their last child.
-        let mut over = BTreeSet::new();
+        // The parents that lose their last child; stored ones too.
+        let mut childless = BTreeSet::new();
         for at in slice {
             let commit = self.history.commit(*at);
             removed.pieces += u64::from(commit.pieces);
@@ -274,7 +283,7 @@ impl Prune {
                 let lost = removed.children.entry(parent).or_default();
                 *lost += 1;
                 if *lost >= self.children.of(parent) {
-                    over.insert(id);
+                    childless.insert(id);
                 }
             }
             if counts.references == References::Complete
@@ -286,7 +295,7 @@ impl Prune {
             page.rows.remove_commit(tx, &commit.id, &parents)?;
             page.rows.remove_unsynced(tx, &commit.id, counts)?;
         }
-        for id in over {
+        for id in childless {
             // A parent that is stored here, or is removed in this slice, has no such row.
             page.rows.remove_pruned(tx, &id)?;
         }
@@ -302,7 +311,7 @@ impl Prune {
     }
 }
 
-/// The commits that a slice has removed.
+/// Counts about the commits that a slice removes.
 #[derive(Debug, Default)]
 struct Removed {
     /// How many pieces these commits were the first to write.
@@ -316,18 +325,18 @@ fn first<T: Clone>(of: &VecDeque<T>) -> Vec<T> {
     of.iter().take(SLICE).cloned().collect()
 }
 
-/// Removes the grace times of commits that are kept again, and gives other commits theirs.
-fn put_times(
+/// Clears the grace times of some commits, and gives others theirs.
+fn update_expiring(
     page: &OpenPage,
     tx: &mut dyn KvWrite,
-    keep: &[CommitId],
-    mark: &[CommitId],
+    clear: &[CommitId],
+    expire: &[CommitId],
 ) -> Result<()> {
     let after = page.process.now().saturating_add(GRACE);
-    for id in keep {
+    for id in clear {
         page.rows.remove_expiring(tx, id)?;
     }
-    for id in mark {
+    for id in expire {
         // Another process may have removed it.
         if page.rows.has_commit(tx, id)? {
             page.rows.put_expiring(tx, id, after)?;

@@ -439,8 +439,8 @@ impl OpenRegistry {
             return Ok(());
         }
         // No other process writes the repository until this transaction ends, also where others
-        // take the right to write only with their first write. So the row of the page tells whether
-        // an eviction was decided, also if its outcome was unknown.
+        // take the write lock only with their first write. So the row of the page tells whether an
+        // eviction was decided, also if its outcome was unknown.
         let Some(tx) = AtomicKvStore::hold(self.repository(), WAIT)? else { return Ok(()) };
         in_use(&tx, page)?;
         let mut of_page = database.begin(&TxOptions::writing().with_wait(WAIT))?;

@@ -10,24 +10,24 @@ use crate::ids::CommitId;
 use crate::page::shared::{Parent, Shared};
 
 /// The commits that a squash would replace.
-pub(super) type CommitRange = BTreeMap<CommitId, CommitNode>;
+pub(super) type CommitRange = BTreeMap<CommitId, RangeCommit>;
 
 /// A commit of such a range: its generation, its parents and its device.
 #[derive(Debug)]
-pub(super) struct CommitNode {
+pub(super) struct RangeCommit {
     pub(super) generation: u64,
     pub(super) parents: Vec<CommitId>,
-    /// The device of a change; zeros if the change does not say it.
+    /// The device of a change, zeros if it names none. `None` for a merge.
     pub(super) device: Option<[u8; 16]>,
 }
 
-impl From<&Commit> for CommitNode {
+impl From<&Commit> for RangeCommit {
     fn from(commit: &Commit) -> Self {
         let device = match &commit.origin {
             Origin::Change { device, .. } => Some(*device),
             Origin::Merge { .. } => None,
         };
-        CommitNode { generation: commit.generation, parents: commit.parents().to_vec(), device }
+        RangeCommit { generation: commit.generation, parents: commit.parents().to_vec(), device }
     }
 }
 
@@ -37,8 +37,8 @@ pub(super) struct MergeBases {
     /// The merge bases by time and ID: the common ancestors that are ancestors of no other common
     /// ancestor.
     pub(super) bases: Vec<(CommitTime, CommitId)>,
-    /// For each of the two commits whether it has changes, other than merges, that the other one
-    /// does not have.
+    /// For the left and for the right commit: whether it reaches a change (not a merge) that the
+    /// other one does not reach.
     pub(super) changes: [bool; 2],
 }
 
@@ -49,24 +49,24 @@ impl MergeBases {
     }
 }
 
-/// It is an ancestor of the left commit, or of the right one.
+/// A mark: the commit is the left one, or an ancestor of it. `RIGHT` likewise.
 const LEFT: u8 = 1;
 const RIGHT: u8 = 2;
-/// It is an ancestor of a merge base.
+/// A mark: the commit is a merge base, or an ancestor of one (git calls it stale).
 const ANCESTOR_OF_BASE: u8 = 4;
 
-/// A walk from commits to their ancestors, by descending generation. It has the commits that were
-/// reached and not yet visited, with their marks. A parent has a smaller generation, so the last
-/// one has all of its marks, and is not reached again.
+/// A walk from commits to their ancestors, by descending generation. It holds the commits that were
+/// reached but not visited, with their marks. The one of the largest generation has all its marks,
+/// because only commits of later generations reach it, and is not reached again.
 struct AncestorWalk<'s> {
     shared: &'s Shared,
     marks: BTreeMap<(u64, CommitId), u8>,
     /// Each commit is read once.
     loaded: HashMap<CommitId, (u64, Parent)>,
-    /// How many of them are no ancestors of a merge base.
-    open: usize,
+    /// How many commits of `marks` are not marked as ancestors of a merge base.
+    undecided: usize,
     /// A pruned commit that is no ancestor of a merge base. Its own ancestors are unknown.
-    missing: Option<CommitId>,
+    pruned: Option<CommitId>,
 }
 
 impl<'s> AncestorWalk<'s> {
@@ -75,8 +75,8 @@ impl<'s> AncestorWalk<'s> {
             shared,
             marks: BTreeMap::new(),
             loaded: HashMap::new(),
-            open: 0,
-            missing: None,
+            undecided: 0,
+            pruned: None,
         }
     }
 
@@ -125,23 +125,23 @@ impl<'s> AncestorWalk<'s> {
             }
         };
         let old = self.marks.entry((generation, *id)).or_default();
-        let was_open = *old != 0 && *old & ANCESTOR_OF_BASE == 0;
+        let was_undecided = *old != 0 && *old & ANCESTOR_OF_BASE == 0;
         *old |= marks;
-        self.open += usize::from(*old & ANCESTOR_OF_BASE == 0);
-        self.open -= usize::from(was_open);
+        self.undecided += usize::from(*old & ANCESTOR_OF_BASE == 0);
+        self.undecided -= usize::from(was_undecided);
         Ok(generation)
     }
 
-    /// The commit with the largest generation, and its marks. It is `None` for the first commit of
-    /// the page, and for one that is pruned.
+    /// Takes the commit with the largest generation, with its marks. Instead of the [`Commit`] it
+    /// gives `None` for the first commit of the page, and for a pruned one.
     fn pop_last(&mut self) -> Option<(CommitId, u8, Option<Commit>)> {
         let ((_, id), marks) = self.marks.pop_last()?;
-        let is_open = marks & ANCESTOR_OF_BASE == 0;
-        self.open -= usize::from(is_open);
+        let is_undecided = marks & ANCESTOR_OF_BASE == 0;
+        self.undecided -= usize::from(is_undecided);
         let commit = match self.loaded.remove(&id) {
             Some((_, Parent::Here(commit))) => Some(commit),
-            Some((_, Parent::Pruned(_))) if is_open => {
-                self.missing.get_or_insert(id);
+            Some((_, Parent::Pruned(_))) if is_undecided => {
+                self.pruned.get_or_insert(id);
                 None
             }
             _ => None,
@@ -149,16 +149,17 @@ impl<'s> AncestorWalk<'s> {
         Some((id, marks, commit))
     }
 
+    /// Fails if the walk is incomplete.
+    ///
     /// # Errors
-    /// [`LedgerError::BaseMissing`] if the walk has met the end of history.
+    /// [`LedgerError::BaseMissing`] if it met a pruned commit that is no ancestor of a merge base.
     fn check(&self) -> Result<()> {
         let page = self.shared.number();
-        self.missing.map_or(Ok(()), |commit| Err(LedgerError::BaseMissing { page, commit }))
+        self.pruned.map_or(Ok(()), |commit| Err(LedgerError::BaseMissing { page, commit }))
     }
 }
 
-/// Walks from both commits to their ancestors, until all that are left are ancestors of a merge
-/// base.
+/// Walks from both commits to their ancestors, until only ancestors of merge bases remain.
 pub(super) fn merge_bases(
     shared: &Shared,
     left: &CommitId,
@@ -166,6 +167,7 @@ pub(super) fn merge_bases(
 ) -> Result<MergeBases> {
     if *left == CommitId::FIRST || *right == CommitId::FIRST {
         // The first commit is an ancestor of all others, also where history between was pruned.
+        // Fails if one of them is not stored.
         shared.commit(left)?;
         shared.commit(right)?;
         let changes = [left, right].map(|commit| *commit != CommitId::FIRST);
@@ -175,7 +177,7 @@ pub(super) fn merge_bases(
     walk.start(left, LEFT)?;
     walk.start(right, RIGHT)?;
     let mut found = MergeBases { bases: Vec::new(), changes: [false; 2] };
-    while walk.open > 0 {
+    while walk.undecided > 0 {
         let Some((id, mut marks, commit)) = walk.pop_last() else { break };
         if marks == LEFT | RIGHT {
             let time = commit.as_ref().map_or(CommitTime::default(), |commit| commit.time);
@@ -189,10 +191,11 @@ pub(super) fn merge_bases(
         }
         walk.mark_parents(&id, &commit, marks)?;
     }
-    if walk.missing.is_some()
+    if walk.pruned.is_some()
         && let Some(at) = found.bases.iter().position(|(_, id)| id == left || id == right)
     {
-        // One is an ancestor of the other, so it is the merge base, also if history is missing.
+        // One is an ancestor of the other, so it is the merge base, also if history is missing. The
+        // marks may be incomplete, so the other one counts as one with changes.
         found.bases = vec![found.bases.swap_remove(at)];
         found.changes = [left, right].map(|of| *of != found.bases[0].1);
         return Ok(found);
@@ -209,12 +212,13 @@ pub(super) fn commits_after(
     onto: &CommitId,
     head: &CommitId,
 ) -> Result<Option<CommitRange>> {
+    // `onto` takes the part of a merge base, and `head` that of the left commit.
     let mut walk = AncestorWalk::new(shared);
     walk.start(onto, ANCESTOR_OF_BASE)?;
     walk.start(head, LEFT)?;
     let mut after = CommitRange::default();
     let mut leads = onto == head;
-    while walk.open > 0 {
+    while walk.undecided > 0 {
         let Some((id, marks, commit)) = walk.pop_last() else { break };
         walk.check()?;
         if let Some(commit) = commit {
@@ -223,7 +227,7 @@ pub(super) fn commits_after(
                 && marks & ANCESTOR_OF_BASE == 0;
             walk.mark_parents(&id, &commit, marks)?;
             if marks & ANCESTOR_OF_BASE == 0 {
-                after.insert(id, CommitNode::from(&commit));
+                after.insert(id, RangeCommit::from(&commit));
             }
         }
     }

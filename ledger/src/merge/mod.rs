@@ -43,8 +43,9 @@ impl Page {
     /// Loads the nodes that the sides do not share, and reads the commits down to the merge bases.
     ///
     /// # Errors
-    /// If there is no such branch or commit, the branch has several heads, the branch is changed
-    /// again and again meanwhile, or the host fails. The branch is then as it was.
+    /// If there is no such branch or commit, the branch has several heads, it is changed again and
+    /// again meanwhile, history or contents are missing, the merger fails, or the host. The branch
+    /// is then as it was.
     pub fn merge(
         &self,
         branch: &str,
@@ -61,12 +62,14 @@ impl Page {
                 if self.shared.forward(branch, &state, from)? {
                     return Ok(*from);
                 }
+                // The branch was changed meanwhile, so its new head is merged.
                 continue;
             }
             let (heads, mut strategy) = ([&state.head, from], ByMerger(merger));
             let (commit, draft) = merge_commit(&self.shared, heads, bases, &mut strategy)?;
             let options = TxOptions::writing();
             let attempt = self.shared.commit_draft(branch, &state, &commit, &draft, &options)?;
+            // Otherwise the branch was changed meanwhile, so its new head is merged.
             if let Attempt::Committed(id) = attempt {
                 return Ok(id);
             }
@@ -76,12 +79,13 @@ impl Page {
 
     /// Merges the heads of a branch until there is one, and returns it.
     ///
-    /// The two oldest are merged first, by time and ID, then their merge with the next one, and so
-    /// on. So it depends only on the heads and on the decisions of `merger`: the same heads in
-    /// another copy of the page become the same commit.
+    /// Each step merges the two oldest heads, by time and ID; their merge has the time of the newer
+    /// one. So the result depends only on the heads and on the decisions of `merger`: in another
+    /// copy of the page, the same heads become the same commit.
     ///
-    /// If two heads cannot be merged because history or contents are missing, the other heads are
-    /// merged first; then the call fails. Costs a [`merge`](Page::merge) for each head but one.
+    /// If two heads cannot be merged because history or contents are missing, other ones are merged
+    /// first; the call fails once no two can be merged. Costs a [`merge`](Page::merge) for each
+    /// head but one.
     ///
     /// # Errors
     /// If there is no such branch, it is changed again and again meanwhile, history or contents are

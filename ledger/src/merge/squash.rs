@@ -2,7 +2,7 @@
 
 use permazen_kv::TxOptions;
 
-use super::merge_bases::{CommitNode, CommitRange, commits_after};
+use super::merge_bases::{CommitRange, RangeCommit, commits_after};
 use super::squash_blockers::Replaced;
 use crate::commit::encoding::{Commit, Origin};
 use crate::error::{LedgerError, Result};
@@ -79,7 +79,7 @@ impl Page {
             CommitId::FIRST => {
                 let mut log = self.log(state.head)?;
                 let range =
-                    log.by_ref().map(|found| found.map(|(id, of)| (id, CommitNode::from(&of))));
+                    log.by_ref().map(|found| found.map(|(id, of)| (id, RangeCommit::from(&of))));
                 let range = range.collect::<Result<CommitRange>>()?;
                 is_cut_off = log.pruned().is_some();
                 range

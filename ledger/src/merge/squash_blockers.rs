@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use permazen_kv::KvRead;
 
-use super::merge_bases::{CommitNode, CommitRange};
+use super::merge_bases::{CommitRange, RangeCommit};
 use crate::error::{LedgerError, Result};
 use crate::ids::CommitId;
 use crate::page::shared::{Parent, Shared};
@@ -111,7 +111,7 @@ impl Replaced<'_> {
                 // The pin is of a commit that a receiver is about to write, or of a transaction
                 // that will be refused.
                 (Err(LedgerError::NoCommit { .. }), Ref::Base) => None,
-                (found, _) => found?.as_ref().map(CommitNode::from),
+                (found, _) => found?.as_ref().map(RangeCommit::from),
             };
             Self::add(&mut ahead, (id, link), at);
         }
@@ -127,7 +127,7 @@ impl Replaced<'_> {
             for parent in &link.parents {
                 // A pruned commit has no known ancestors.
                 let found = match self.shared.parent(parent, &id)? {
-                    Parent::Here(commit) => Some(CommitNode::from(&commit)),
+                    Parent::Here(commit) => Some(RangeCommit::from(&commit)),
                     Parent::First | Parent::Pruned(_) => None,
                 };
                 Self::add(&mut ahead, (parent, found), at);
@@ -137,8 +137,8 @@ impl Replaced<'_> {
     }
 
     fn add(
-        ahead: &mut BTreeMap<(u64, CommitId), (usize, CommitNode)>,
-        (id, link): (&CommitId, Option<CommitNode>),
+        ahead: &mut BTreeMap<(u64, CommitId), (usize, RangeCommit)>,
+        (id, link): (&CommitId, Option<RangeCommit>),
         name: usize,
     ) {
         if let Some(link) = link {
@@ -152,7 +152,7 @@ impl Replaced<'_> {
     fn changes_of_other_devices(&self, tx: &dyn KvRead) -> Result<BTreeSet<CommitId>> {
         let Some(here) = self.shared.open.rows.device(tx)? else { return Ok(BTreeSet::new()) };
         let is_other =
-            |link: &CommitNode| link.device.is_some_and(|of| of != here && of != [0; 16]);
+            |link: &RangeCommit| link.device.is_some_and(|of| of != here && of != [0; 16]);
         Ok(self.range.iter().filter(|(_, link)| is_other(link)).map(|(id, _)| *id).collect())
     }
 

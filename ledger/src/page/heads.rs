@@ -22,7 +22,8 @@ use crate::watch::follow::Position;
 /// How often heads are read again because they were changed meanwhile.
 const ATTEMPTS: usize = 100;
 
-/// How many commits are visited to tell whether a new head needs an expiring commit.
+/// How many commits are visited to tell whether a new head needs an expiring commit. After that, it
+/// counts as needing one.
 const STEPS: usize = 64;
 
 impl Shared {
@@ -90,6 +91,7 @@ impl Shared {
         if replaced {
             rows.remove_head(&mut tx, branch, &base.head)?;
         } else if self.may_need_expiring(&tx, &heads, &base.head)? {
+            // Collectors that have computed the keep set compute it again, now with this head.
             rows.keep(&mut tx, &base.head)?;
         }
         rows.put_head(&mut tx, branch, &Head { id: *id, time: commit.time })?;
@@ -121,7 +123,8 @@ impl Shared {
             if rows.is_expiring(tx, &id)? {
                 return Ok(true);
             }
-            // The same rule as in the keep set: down to the latest commit that lies on every path.
+            // The same rule as in the keep set, except for heads at the first commit: down to the
+            // latest commit that lies on every path.
             if ahead.is_empty() {
                 return Ok(false);
             }
@@ -132,7 +135,8 @@ impl Shared {
         Ok(true)
     }
 
-    /// Makes a merge the head of a branch in place of two heads.
+    /// Makes a merge the head of a branch in place of its two parents. Nothing changes if one of
+    /// them is no head any more, or the branch was reset.
     pub(crate) fn join_heads(
         &self,
         branch: &str,
@@ -158,7 +162,8 @@ impl Shared {
             self.finish_commit(tx, &id)?;
             self.note_commit(draft, &id);
         } else {
-            // The merge was made before as the base of another one, and may be expiring.
+            // The merge exists already, and may be expiring: another process has made it, it was
+            // received, or it was made as the base of another merge.
             rows.keep(&mut tx, &id)?;
             self.finish_without_commit(tx, &id)?;
         }
@@ -188,13 +193,16 @@ impl Shared {
             if self.open.rows.heads(&tx, branch)? != found.heads
                 || self.open.rows.resets(&tx, branch)? != found.resets
             {
+                // The branch was changed meanwhile, so its heads are read again.
                 continue;
             }
+            // Fails if the commit was removed meanwhile.
             let time = self.commit_in(&tx, id)?.map_or(CommitTime::default(), |commit| commit.time);
             for head in &replaced {
                 self.open.rows.remove_head(&mut tx, branch, head)?;
             }
             self.open.rows.put_head(&mut tx, branch, &Head { id: *id, time })?;
+            // It can be an older commit, which may be expiring.
             self.open.rows.keep(&mut tx, id)?;
             tx.commit()?;
             self.head_poller.wake();

@@ -406,9 +406,9 @@ impl Shared {
         }
     }
 
-    /// Whether a commit is there and lasts. A server also shows what its replica does not have yet,
-    /// and would be lost with it. So this writes the row again, as it is: a host that acknowledges
-    /// a change also keeps those before it.
+    /// Whether a commit is there and lasts. A server also shows commits that its replica does not
+    /// have yet, and that would be lost with the server. So this writes the row again, as it is: a
+    /// host that acknowledges a change also keeps those before it.
     fn is_there_for_good(&self, id: &CommitId) -> Result<bool> {
         let mut retries = Retries::new(LOOK);
         loop {

@@ -25,7 +25,7 @@ const POLL_INTERVAL: Duration = Duration::from_millis(100);
 /// Why heads are read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Trigger {
-    /// Another process may have committed.
+    /// Another process may have committed, a head was added, or a pause is over.
     Others,
     /// This process has committed, or the policy has changed.
     Own,

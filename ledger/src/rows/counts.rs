@@ -11,10 +11,10 @@ use crate::ids::ProcessId;
 pub(super) const COUNTS: u8 = 0x32;
 pub(super) const MARKS: u8 = 0x33;
 
-/// Stands for the beginning.
+/// The bytes of `reached` at the beginning.
 const NOWHERE: Digest = Digest([0; 32]);
 
-/// How many bytes of marks a row has at most.
+/// The most bytes of marks in one row.
 pub(crate) const MARKS_LEN: usize = 65_536;
 
 /// The number of the next piece is at most this: six bytes.
@@ -25,10 +25,11 @@ pub(super) const MAX_NUMBER: u64 = (1 << 48) - 1;
 pub(crate) struct Counts {
     /// The number of the next piece.
     pub(crate) next: u64,
-    /// How many there are.
+    /// How many pieces are stored.
     pub(crate) pieces: u64,
-    /// How many pieces may be garbage. 0 if no commit was removed since the last round began, and
-    /// that round was not ended early.
+    /// About how many pieces may be garbage; not counted while reference rows are written. Without
+    /// them, 0 means: since the last round began, or since they were turned off, no commit was
+    /// removed and no stream left a piece, and the round was not ended early.
     pub(crate) suspects: u64,
     /// How many commits are not at the remote yet.
     pub(crate) unsynced: u64,
@@ -53,7 +54,7 @@ pub(crate) struct Round {
     pub(crate) reached: Option<Digest>,
 }
 
-/// The phases of a round.
+/// The phase of the collector; `Idle` without a round. The order gives the numbers in row `32`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) enum Phase {
     #[default]
@@ -64,12 +65,12 @@ pub(crate) enum Phase {
 }
 
 impl Round {
-    /// Whether this round is over. 0 stands for no round.
+    /// Whether the round with this number is over; also if it is 0, which is no round.
     pub(crate) fn is_after(&self, round: u64) -> bool {
         self.phase == Phase::Idle || self.number != round
     }
 
-    /// Whether pieces that are not marked will be removed.
+    /// Whether a round runs that can still remove unmarked pieces.
     pub(crate) fn can_remove(&self) -> bool {
         matches!(self.phase, Phase::Marking | Phase::Sweeping)
     }
@@ -81,13 +82,15 @@ impl Round {
 }
 
 impl Counts {
-    /// Whether a piece with this number must be written again when it is needed again, because the
-    /// running round may sweep it.
+    /// Whether a piece with this number must be written again when it is needed again: it is older
+    /// than a round that runs, which may sweep it. (While the round clears, it sweeps no more, and
+    /// writing the piece again does no harm.)
     pub(crate) fn renews(&self, number: u64) -> bool {
         self.round.phase != Phase::Idle && number < self.round.new_from
     }
 
-    /// Whether an unreachable piece with this number would have been removed.
+    /// Whether the last round would have removed an unreachable piece with this number: one that is
+    /// still there is a fault, unless a stream has it.
     pub(crate) fn has_collected(&self, number: u64) -> bool {
         self.round.phase == Phase::Idle && self.suspects == 0 && number < self.round.new_from
     }
@@ -97,7 +100,7 @@ impl Counts {
         self.round.phase = Phase::Idle;
         self.round.process = ProcessId::default();
         self.round.reached = None;
-        // The garbage of this round is left for the next one.
+        // At least one suspect, or no further round would begin for the garbage of this one.
         self.suspects = self.suspects.max(1);
     }
 

@@ -176,8 +176,8 @@ pub(crate) fn page_row<'r>(
     };
     let rest = Key(rest);
     match *first {
-        // These rows are looked at before the common checksum is: the checksum of a piece is in its
-        // middle, and the other two have readers that check it.
+        // These rows are judged before the common checksum is read: the checksum of a piece is in
+        // its middle, and the other two have readers that check it.
         PIECE => {
             let [digest] = rest.digests()?;
             return Ok(DecodedPageRow::Piece { digest: digest.0, piece: piece(page, key, row)? });

@@ -21,7 +21,7 @@ pub(crate) enum Remote {
     #[default]
     None,
     /// Commits and pieces that are older than the remote get their rows, up to this digest so far;
-    /// `None` at the beginning.
+    /// `None` at the beginning. Or the page is being detached, and the rows go; then it is `None`.
     Attaching(Option<Digest>),
     /// Commits and pieces without a row are at the remote.
     Attached,
@@ -66,7 +66,9 @@ pub(crate) fn check_note(name: &[u8]) -> Result<()> {
 /// Writes the statuses of the commits and pieces of one transaction.
 #[derive(Debug)]
 pub(crate) struct StatusWriter {
+    /// Commits and new pieces get a row.
     has_remote: bool,
+    /// Whether streams have pieces. `None` until this is asked.
     has_streamed: Option<bool>,
 }
 
@@ -80,7 +82,7 @@ impl StatusWriter {
         StatusWriter { has_remote: false, has_streamed: None }
     }
 
-    /// A piece of a commit. If it had a row before, a stream may have put it: it is not transient
+    /// A piece of a commit. If it was stored before, a stream may have put it: it is not transient
     /// any more once a commit has it.
     pub(crate) fn piece(
         &mut self,
@@ -100,7 +102,7 @@ impl StatusWriter {
         if has_streamed { rows.settle_streamed(tx, digest) } else { Ok(()) }
     }
 
-    /// A new piece that this process has made.
+    /// A piece that was not stored before.
     pub(crate) fn new_piece(
         &self,
         (rows, tx): (&Rows, &mut dyn KvWrite),
@@ -110,7 +112,7 @@ impl StatusWriter {
         if self.has_remote { rows.put_local(tx, digest, counts) } else { Ok(()) }
     }
 
-    /// A commit that this process has made.
+    /// A commit that was not stored before.
     pub(crate) fn commit(
         &self,
         (rows, tx): (&Rows, &mut dyn KvWrite),
@@ -151,7 +153,8 @@ impl Rows {
         }
     }
 
-    /// The generation of a commit that is not at the remote yet. `None` if it has no such row.
+    /// The generation of a commit with a row that says that it is not at the remote yet. `None`
+    /// without the row.
     pub(crate) fn unsynced(&self, tx: &dyn KvRead, id: &CommitId) -> Result<Option<u64>> {
         let key = unsynced_key(id);
         let Some(value) = self.get(tx, &key)? else { return Ok(None) };
@@ -258,7 +261,7 @@ impl Rows {
         Ok(is_there)
     }
 
-    /// Calls `each` with the pieces after this one that are not at the remote yet, until it is
+    /// Calls `each` with the pieces after this one that are not at the remote yet, until it returns
     /// `false`.
     pub(crate) fn visit_local(
         &self,
@@ -273,7 +276,8 @@ impl Rows {
         })
     }
 
-    /// Whether a stream has put the piece, and no commit has it yet.
+    /// Whether a stream has put the piece, and no commit has stored it yet. A commit can have it
+    /// all the same, in a lazy value of which it was absent.
     pub(crate) fn is_transient(&self, tx: &dyn KvRead, digest: &Digest) -> Result<bool> {
         use super::process::StreamState;
         use super::streams::StreamedRow;
@@ -289,6 +293,7 @@ impl Rows {
             return Ok(false);
         }
         for row in rows {
+            // A commit has the value of this stream.
             if let Some(StreamState::Attached { .. }) = self.stream(tx, &row.stream)? {
                 return Ok(false);
             }

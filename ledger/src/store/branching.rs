@@ -31,9 +31,10 @@ use crate::watch::follow::{Position, Step};
 /// [`Page::branching_database`](crate::Page::branching_database).
 ///
 /// A handle follows one path through the branch. It begins at the oldest head; after a commit of
-/// its own it stands there; and it moves along commits that others make on that one, such as
-/// merges. So entries written through a handle stay visible in that handle. It never jumps to
-/// another head, unless the branch is reset, or the history between was pruned.
+/// its own it stands at that commit; and it moves along commits that others make on that one, such
+/// as merges. So its own commits stay in the history that it shows, though a merge can undo their
+/// writes. It jumps to another head only if the branch is reset, or if its commit or the history
+/// between that and the heads was pruned.
 ///
 /// Transactions that write through one handle take turns, so among themselves they are
 /// serializable. Those of several handles do not wait for each other, and a merge can undo the
@@ -44,7 +45,8 @@ pub struct BranchingDatabase {
     handle: Arc<Handle>,
 }
 
-/// How often a transaction looks for its base again, because the branch was reset.
+/// How often a transaction looks for its base again, because the commit is no longer a head or was
+/// collected, or because another transaction has moved the handle.
 const ATTEMPTS: usize = 100;
 
 struct Handle {
@@ -52,10 +54,11 @@ struct Handle {
     /// Merges the heads.
     merging: Arc<PageMerging>,
     branch: String,
-    place: Mutex<HandlePosition>,
+    place: Mutex<Place>,
     turn: Arc<Turn>,
-    /// How many transactions were begun, and how many commits made.
+    /// How many transactions were begun.
     begun: AtomicU64,
+    /// How many commits were made.
     commits: AtomicU64,
     /// Made with the first watch.
     watching: OnceLock<Watching>,
@@ -63,21 +66,21 @@ struct Handle {
 
 /// Where a handle stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct HandlePosition {
+struct Place {
     position: Position,
-    /// How often it has moved.
+    /// How often it has moved: the version of its transactions.
     moves: u64,
-    /// How often it has jumped to the oldest head, because no path led to a head.
+    /// How often it has jumped to the oldest head: after a reset, or without a path to a head.
     jumps: u64,
     /// A writing transaction is open, so the handle stays.
-    stays: bool,
+    is_writing: bool,
 }
 
 /// The watches of a handle.
 struct Watching {
     notified: NotifiedState,
-    /// The engine that manages watches. Its store only receives them.
-    engine: OptimisticDatabase<Keys>,
+    /// The database that manages watches. Its store is empty.
+    watch_db: OptimisticDatabase<WatchStore>,
 }
 
 impl fmt::Debug for BranchingDatabase {
@@ -99,7 +102,7 @@ impl BranchingDatabase {
         let Some(position) = Position::first(&heads) else {
             return Err(LedgerError::no_branch(shared.number(), branch));
         };
-        let place = Mutex::new(HandlePosition { position, moves: 0, jumps: 0, stays: false });
+        let place = Mutex::new(Place { position, moves: 0, jumps: 0, is_writing: false });
         let (branch, turn, watching) = (branch.to_owned(), Arc::default(), OnceLock::new());
         Ok(BranchingDatabase {
             handle: Arc::new(Handle {
@@ -115,32 +118,33 @@ impl BranchingDatabase {
         })
     }
 
-    /// The commit at which the handle stands: that of its last transaction. While keys are watched
-    /// through it, it also moves along when no transaction writes through it.
+    /// The commit at which the handle stands. The handle moves with each transaction and snapshot.
+    /// While keys are watched through it, or a watcher of its connection is asked, it also moves
+    /// between them, but never while a transaction writes.
     pub fn commit(&self) -> CommitId {
         self.handle.place().position.commit
     }
 }
 
 impl Handle {
-    fn place(&self) -> MutexGuard<'_, HandlePosition> {
+    fn place(&self) -> MutexGuard<'_, Place> {
         self.place.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Moves along new commits, and returns the state there. A writing transaction makes the handle
     /// stay.
-    fn begin(&self, writes: bool) -> LedgerResult<(Pin, BranchState, HandlePosition)> {
+    fn begin(&self, writes: bool) -> LedgerResult<(Pin, BranchState, Place)> {
         for _ in 0..ATTEMPTS {
             let before = *self.place();
             let mut after = before;
-            if !before.stays {
+            if !before.is_writing {
                 // Read after the state of the handle: older heads may lack its own commit.
                 let heads = self.shared.head_poller.heads(&self.branch)?;
                 let step = before.position.follow(&self.shared, &heads)?;
-                after.jumps += u64::from(matches!(step, Step::Moved(_)));
+                after.jumps += u64::from(matches!(step, Step::Jumped(_)));
                 match step {
                     Step::Stay => {}
-                    Step::Along(position) | Step::Moved(position) => {
+                    Step::Along(position) | Step::Jumped(position) => {
                         (after.position, after.moves) = (position, before.moves + 1);
                     }
                     Step::Gone => {
@@ -153,15 +157,16 @@ impl Handle {
                 false => self.shared.pinned_commit(&after.position.commit),
             };
             let (pin, commit) = match found {
-                // The commit is no longer part of the branch, and may have been collected.
+                // Gone, or, for a writing transaction, no longer a head: follow the branch again.
                 Err(LedgerError::NoCommit { .. }) => continue,
                 found => found?,
             };
             let mut place = self.place();
+            // Another transaction of the handle has moved it meanwhile, or has begun or ended.
             if *place != before {
                 continue;
             }
-            *place = HandlePosition { stays: after.stays || writes, ..after };
+            *place = Place { is_writing: after.is_writing || writes, ..after };
             let state = BranchState {
                 head: after.position.commit,
                 time: commit.as_ref().map_or(CommitTime::default(), |commit| commit.time),
@@ -185,6 +190,7 @@ impl Handle {
         let shared = &self.shared;
         let draft = shared.draft(&state.root, writes);
         let draft = draft.map_err(|error| shared.open.explained(error, &[state.head]))?;
+        // Writes that change nothing make no commit.
         if draft.root == state.root {
             return Ok(());
         }
@@ -202,7 +208,8 @@ impl Handle {
         drop(writing);
         if let Some(watching) = self.watching.get() {
             watching.notified.advance(&state.root, shown);
-            if let Some(watches) = watching.engine.store().watches() {
+            if let Some(watches) = watching.watch_db.store().watches() {
+                // The database that manages watches has not seen these writes.
                 watches.note_others(writes);
             }
         }
@@ -222,27 +229,27 @@ impl Handle {
         let watching = self.watching.get_or_init(|| {
             let (handle, notified, watches) =
                 (Arc::downgrade(self), NotifiedState::default(), Mutex::default());
-            let keys = Keys { handle, notified: notified.clone(), watches };
-            Watching { notified, engine: OptimisticDatabase::new(keys) }
+            let store = WatchStore { handle, notified: notified.clone(), watches };
+            Watching { notified, watch_db: OptimisticDatabase::new(store) }
         });
-        watching.engine.begin(&TxOptions::reading())?.watch(key)
+        watching.watch_db.begin(&TxOptions::reading())?.watch(key)
     }
 }
 
-/// The empty store of the engine that manages watches.
-struct Keys {
+/// The empty store of the database that manages watches.
+struct WatchStore {
     handle: Weak<Handle>,
     notified: NotifiedState,
     watches: Mutex<Option<Watches>>,
 }
 
-impl Keys {
+impl WatchStore {
     fn watches(&self) -> Option<Watches> {
         self.watches.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }
 
-impl AtomicKvStore for Keys {
+impl AtomicKvStore for WatchStore {
     fn snapshot(&self) -> Result<SharedRead> {
         Ok(Arc::new(MemoryStore::new().snapshot()))
     }
@@ -307,7 +314,7 @@ impl BranchingDatabase {
 
     /// Whether a transaction writes through this handle.
     pub(super) fn is_writing(&self) -> bool {
-        self.handle.place().stays
+        self.handle.place().is_writing
     }
 
     /// Moves along new commits, unless a transaction writes. Returns the content there.
@@ -317,7 +324,7 @@ impl BranchingDatabase {
     }
 
     /// Moves along new commits, unless a transaction writes. Returns also how often the handle has
-    /// jumped to the oldest head, because no path led to a head.
+    /// jumped to the oldest head: after a reset, or without a path to a head.
     pub(crate) fn advance(&self) -> LedgerResult<(Position, u64)> {
         let place = self.handle.begin(false)?.2;
         Ok((place.position, place.jumps))
@@ -374,8 +381,8 @@ impl KvDatabase for BranchingDatabase {
         Ok(statistics)
     }
 
-    /// The transactions and commits of this handle, and how long those of the database below have
-    /// waited. There are no conflicts.
+    /// The transactions and commits of this handle. The waits and the figures of servers are those
+    /// of the host. There are no conflicts.
     fn counters(&self) -> Counters {
         let mut counters = self.handle.shared.open.host.counters().of_store_below();
         counters.begun = Some(self.handle.begun.load(Relaxed));
@@ -392,8 +399,8 @@ struct Writing {
 }
 
 impl Writing {
-    fn end(&mut self, place: &mut HandlePosition) {
-        place.stays = false;
+    fn end(&mut self, place: &mut Place) {
+        place.is_writing = false;
         self.permit = None;
     }
 }
@@ -402,7 +409,7 @@ impl Drop for Writing {
     fn drop(&mut self) {
         if self.permit.is_some() {
             let mut place = self.handle.place();
-            place.stays = false;
+            place.is_writing = false;
             self.permit = None;
         }
         // The handle can move on to commits that others have made meanwhile, so its watches are
@@ -418,7 +425,7 @@ pub(super) struct BranchingTransaction {
     view: MutableView<SharedRead>,
     /// `None` if it is read-only.
     writing: Option<Writing>,
-    /// How long to wait for the right to write to the host.
+    /// How long to wait for the write lock of the host.
     wait: Duration,
     deadline: Deadline,
     /// Dropped last: it may be the last that keeps the handle.
@@ -495,7 +502,8 @@ impl KvTransaction for BranchingTransaction {
         self.writing.is_none()
     }
 
-    /// Possible at any time. Gives up the turn, so that other transactions can write.
+    /// Possible at any time: the changes so far are not committed. Gives up the turn, so that other
+    /// transactions can write.
     fn set_read_only(&mut self) -> Result<()> {
         self.deadline.check()?;
         self.writing = None;

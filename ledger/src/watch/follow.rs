@@ -25,8 +25,8 @@ pub(crate) enum Step {
     Stay,
     /// To a descendant of the former commit.
     Along(Position),
-    /// To the oldest head, because no path leads from the former commit to a head.
-    Moved(Position),
+    /// To the oldest head: after a reset, or without a path from the former commit to a head.
+    Jumped(Position),
     /// The branch is gone.
     Gone,
 }
@@ -42,15 +42,15 @@ impl Position {
     pub(crate) fn follow(&self, shared: &Shared, heads: &BranchHeads) -> Result<Step> {
         let Some(first) = Position::first(heads) else { return Ok(Step::Gone) };
         if heads.resets != self.resets {
-            return Ok(Step::Moved(first));
+            return Ok(Step::Jumped(first));
         }
         if heads.heads.iter().any(|head| head.id == self.commit) {
             return Ok(Step::Stay);
         }
         let mut at = self.commit;
         let present = match shared.commit(&self.commit) {
-            // The commit was reset away, and collected.
-            Err(LedgerError::NoCommit { .. }) => return Ok(Step::Moved(first)),
+            // The commit was pruned.
+            Err(LedgerError::NoCommit { .. }) => return Ok(Step::Jumped(first)),
             commit => commit?.map_or(0, |commit| commit.generation),
         };
         let newer = newer(shared, heads, present)?;
@@ -60,7 +60,7 @@ impl Position {
             }
         }
         Ok(match at == self.commit {
-            true => Step::Moved(first),
+            true => Step::Jumped(first),
             false => Step::Along(Position { commit: at, resets: self.resets }),
         })
     }

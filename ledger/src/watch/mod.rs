@@ -124,7 +124,7 @@ pub struct Watcher {
 pub(crate) struct Connected {
     /// The handle that the watcher follows. While a transaction is open, it stays.
     pub(crate) handle: BranchingDatabase,
-    /// How often the handle had left its path when the watcher followed it last.
+    /// How often the handle had jumped when the watcher followed it last.
     pub(crate) jumps: u64,
     pub(crate) unanswered: Arc<Unanswered>,
 }
@@ -271,7 +271,7 @@ impl Watcher {
         let Some(of) = &mut self.of else { return self.position.follow(&self.shared, heads) };
         match of.handle.advance() {
             Ok((position, jumps)) => Ok(match std::mem::replace(&mut of.jumps, jumps) {
-                before if before != jumps => Step::Moved(position),
+                before if before != jumps => Step::Jumped(position),
                 _ if position == self.position => Step::Stay,
                 _ => Step::Along(position),
             }),
@@ -287,7 +287,7 @@ impl Watcher {
             // The differences could not be computed last time, so they are computed now.
             Step::Stay => (self.position, self.moved),
             Step::Along(position) => (position, self.moved),
-            Step::Moved(position) => (position, true),
+            Step::Jumped(position) => (position, true),
             Step::Gone => {
                 let (page, branch) = (self.shared.number(), self.signal.branch.clone());
                 return Err(LedgerError::BranchGone { page, branch });

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 use permazen_kv::memory::MemoryStore;
 use permazen_kv::{Capabilities, KvDatabase, KvRead, KvTransaction, KvWrite, TxOptions};
@@ -14,29 +14,21 @@ use permazen_ledger::{
 };
 
 use super::setting::{Map, content};
-
-/// A clock that stands still.
-#[derive(Debug, Default)]
-struct Still(AtomicU64);
-
-impl Clock for Still {
-    fn now(&self) -> SystemTime {
-        UNIX_EPOCH + Duration::from_millis(self.0.load(Ordering::Relaxed))
-    }
-}
+use crate::support::clock::TestClock;
+use crate::support::page::OlderWins;
 
 /// A page whose commits are made by hand.
 struct Heads {
     host: MemoryStore,
     repository: Repository,
     page: Page,
-    clock: Arc<Still>,
+    clock: Arc<TestClock>,
     names: AtomicU64,
 }
 
 impl Heads {
     fn new() -> Self {
-        let (host, clock) = (MemoryStore::new(), Arc::new(Still(AtomicU64::new(1_000))));
+        let (host, clock) = (MemoryStore::new(), TestClock::at(1_000));
         let builder = Repository::builder(host.clone()).manual_maintenance();
         let repository =
             builder.clock(Arc::clone(&clock) as Arc<dyn Clock>).open_or_create().unwrap();
@@ -53,7 +45,7 @@ impl Heads {
     }
 
     fn wait(&self, millis: u64) {
-        self.clock.0.fetch_add(millis, Ordering::Relaxed);
+        self.clock.advance(Duration::from_millis(millis));
     }
 
     /// A branch that begins at a commit.
@@ -372,15 +364,6 @@ fn t079_changes_that_were_taken_back_are_no_conflict() {
     let _factory = heads.follow(MergePolicy::AutomaticWithFallback, Recorder::never());
     assert!(heads.page.merge_by_policy().unwrap());
     assert_eq!(heads.merged(), pairs(&[("key", "other")]));
-}
-
-/// The older side wins, and a mark says that this one has decided.
-struct OlderWins;
-
-impl Merger for OlderWins {
-    fn resolve(&mut self, _: &Conflict<'_>) -> Result<Resolution> {
-        Ok(Resolution::Older)
-    }
 }
 
 #[test]

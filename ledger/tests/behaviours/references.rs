@@ -9,6 +9,7 @@ use permazen_kv::{KvDatabase, KvWrite, TxOptions, memory::MemoryStore};
 use permazen_ledger::{LedgerError, MAIN, PageId, Repository, Retention, ValueRef};
 
 use super::setting::{Setting, many, noise};
+use crate::support::page::assert_clean;
 
 /// A page that keeps reference rows.
 fn setting() -> Setting {
@@ -50,11 +51,6 @@ fn pieces(setting: &Setting) -> BTreeSet<Vec<u8>> {
     setting.rows(&[0x23]).into_keys().collect()
 }
 
-fn assert_clean(setting: &Setting) {
-    let found = setting.page.verify().unwrap();
-    assert!(found.findings.is_empty(), "{:#?}", found.findings);
-}
-
 #[test]
 fn t053_eager_and_lazy_values_have_rows_of_their_own() {
     let setting = setting();
@@ -81,7 +77,7 @@ fn t053_eager_and_lazy_values_have_rows_of_their_own() {
     setting.page.set_retention(Retention::Heads).unwrap();
     setting.page.collect().unwrap();
     assert_eq!((of_kind(&setting, 0), of_kind(&setting, 1), of_kind(&setting, 2)), (1, 1, 1));
-    assert_clean(&setting);
+    assert_clean(&setting.page);
 }
 
 #[test]
@@ -103,7 +99,7 @@ fn t059_and_060_what_a_commit_refers_to_stays() {
         // Only the tag keeps the leaf, and the leaf the value.
         assert_eq!(setting.pieces(1).len() + setting.pieces(2).len(), 2);
         assert!(setting.page.snapshot(&commit).unwrap().value_len(b"key").unwrap().is_some());
-        assert_clean(&setting);
+        assert_clean(&setting.page);
     }
 }
 
@@ -122,7 +118,7 @@ fn t061_what_a_piece_refers_to_stays() {
     setting.page.collect().unwrap();
     assert_eq!((pieces(&setting), references(&setting)), (all, rows));
     assert!(setting.rows(&[0x36]).is_empty());
-    assert_clean(&setting);
+    assert_clean(&setting.page);
 }
 
 #[test]
@@ -153,7 +149,7 @@ fn t064_what_is_needed_again_stays_and_the_rest_goes() {
     let after = setting.pieces(2).len();
     assert!(after > 0 && after < before, "{after} of {before} chunks");
     assert!(setting.rows(&[0x36]).is_empty());
-    assert_clean(&setting);
+    assert_clean(&setting.page);
 }
 
 #[test]
@@ -179,7 +175,7 @@ fn t070_both_collectors_keep_the_same() {
             }
         }
         page.collect().unwrap();
-        assert_clean(&setting);
+        assert_clean(&setting.page);
         pieces(&setting)
     };
     let (with, without) = (run(true), run(false));
@@ -197,7 +193,7 @@ fn rows_come_and_go_in_slices_and_any_process_continues() {
     let cold = setting.cold();
     cold.set_reference_rows(true).unwrap();
     assert!(setting.page.has_reference_rows().unwrap());
-    assert_clean(&setting);
+    assert_clean(&setting.page);
     // The process that has given up a value removes the row of the stream.
     setting.page.collect().unwrap();
     let pieces = pieces(&setting);
@@ -211,7 +207,7 @@ fn rows_come_and_go_in_slices_and_any_process_continues() {
     assert_eq!(self::pieces(&setting), pieces);
     // There is nothing to do, and nothing is done.
     cold.set_reference_rows(false).unwrap();
-    assert_clean(&setting);
+    assert_clean(&setting.page);
 }
 
 #[test]
@@ -226,7 +222,7 @@ fn what_was_garbage_stays_garbage_when_the_rows_go() {
     setting.page.set_reference_rows(false).unwrap();
     setting.page.collect().unwrap();
     assert_eq!(setting.rows(&[0x23]).len(), 0);
-    assert_clean(&setting);
+    assert_clean(&setting.page);
 }
 
 #[test]

@@ -1,20 +1,17 @@
 //! A watcher that is no longer asked keeps no history, and says so when it is asked again.
 
-use std::collections::BTreeMap;
 use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
 use permazen_kv::memory::MemoryStore;
-use permazen_kv::{Direction, KeySpan, KvDatabase, KvRead, KvWrite, TxOptions};
+use permazen_kv::{KvDatabase, KvWrite, TxOptions};
 use permazen_ledger::{
-    CommitId, LedgerError, MAIN, NewValue, Notification, NotificationPart, Page, PageId,
-    Repository, Retention, Watcher,
+    CommitId, LedgerError, MAIN, NewValue, NotificationPart, Page, PageId, Repository, Retention,
 };
 
+use super::watch::{LONG, keys, told};
 use crate::support::clock::TestClock;
-
-/// Long enough for every machine. A test waits this long only if something is wrong.
-const LONG: Duration = Duration::from_secs(60);
+use crate::support::page::{content, put};
 
 /// A little less than the time after which a watcher that is not asked keeps nothing.
 const NEARLY: u64 = 599_000;
@@ -37,11 +34,7 @@ impl Setting {
     }
 
     fn put(&self, key: &[u8], value: &[u8]) -> CommitId {
-        let db = self.page.database(MAIN).unwrap();
-        let mut tx = db.begin(&TxOptions::writing()).unwrap();
-        tx.put(key, value).unwrap();
-        tx.commit().unwrap();
-        self.page.head(MAIN).unwrap()
+        put(&self.page, MAIN, key, value)
     }
 
     /// Lets time pass; then the periodic work is done, and all garbage is removed.
@@ -58,21 +51,6 @@ impl Setting {
             Err(error) => panic!("{error}"),
         }
     }
-
-    fn content(&self, at: &CommitId) -> BTreeMap<Vec<u8>, Vec<u8>> {
-        let snapshot = self.page.snapshot(at).unwrap();
-        let pairs = snapshot.scan(KeySpan::new(b"", None), Direction::Forward).unwrap();
-        let owned = |(key, value): permazen_kv::Pair<'_>| (key.to_vec(), value.to_vec());
-        pairs.map(|pair| owned(pair.unwrap())).collect()
-    }
-}
-
-fn told(watcher: &mut Watcher) -> Notification {
-    watcher.next(LONG).unwrap().unwrap()
-}
-
-fn keys(notification: &Notification) -> Vec<&[u8]> {
-    notification.updates.iter().map(|update| &*update.key).collect()
 }
 
 #[test]
@@ -103,7 +81,7 @@ fn a_watcher_that_is_not_asked_keeps_nothing_after_ten_minutes() {
     // The snapshot is there for as long as the watcher is asked, whichever commits come.
     setting.put(b"e", b"1");
     setting.pass(NEARLY);
-    let mut copy = setting.content(&notification.commit);
+    let mut copy = content(&setting.page, &notification.commit);
     assert_eq!(copy.len(), 4);
     let notification = told(&mut watcher);
     assert_eq!((notification.lost, notification.moved), (false, false));
@@ -111,7 +89,7 @@ fn a_watcher_that_is_not_asked_keeps_nothing_after_ten_minutes() {
         let Some(NewValue::Whole(value)) = update.value else { continue };
         copy.insert(update.key, value);
     }
-    assert_eq!(copy, setting.content(&setting.page.head(MAIN).unwrap()));
+    assert_eq!(copy, content(&setting.page, &setting.page.head(MAIN).unwrap()));
     assert_eq!(watcher.next(Duration::ZERO).unwrap(), None);
 }
 

@@ -7,11 +7,13 @@ use permazen::__internal::layout::TABLES_SPAN;
 use permazen::object::Error as ObjectError;
 use permazen::{ObjId, Permazen, PermazenObject, Ref};
 use permazen_kv::memory::MemoryStore;
-use permazen_kv::{Direction, KeySpan, KvDatabase, KvRead, TxOptions};
+use permazen_kv::{KvDatabase, TxOptions};
 use permazen_ledger::{
     LastWriterWins, LedgerError, MAIN, MergeFactory, MergePolicy, Merger, Page, PageId, Repository,
     WholeRanges,
 };
+
+use crate::support::page::pairs;
 
 #[derive(PermazenObject, Debug, Default)]
 struct Note {
@@ -136,8 +138,8 @@ struct File {
     about: Option<Ref<File>>,
 }
 
-/// What one side says of the files, and what forbids a deletion, which the other side says: the
-/// merged objects are judged together, whatever IDs they have.
+/// One side changes the files, and the other side forbids a deletion: the merged objects are judged
+/// together, whatever IDs they have.
 #[test]
 fn a_merged_page_judges_deletions_by_what_is_left() {
     let files = |page: &Page, branch: &str| {
@@ -242,12 +244,6 @@ fn no_policy_mixes_schemas() {
     }
 }
 
-fn pairs(store: &MemoryStore) -> Vec<(Vec<u8>, Vec<u8>)> {
-    let tx = store.begin(&TxOptions::reading()).unwrap();
-    let pairs = tx.scan(KeySpan::new(b"", None), Direction::Forward).unwrap();
-    pairs.map(|pair| pair.map(|(key, value)| (key.to_vec(), value.to_vec())).unwrap()).collect()
-}
-
 #[test]
 fn a_repository_is_not_taken_for_an_object_database() {
     let store = MemoryStore::new();
@@ -255,7 +251,7 @@ fn a_repository_is_not_taken_for_an_object_database() {
         Repository::builder(store.clone()).manual_maintenance().open_or_create().unwrap();
     let page = repository.create_page("notes", PageId::ROOT).unwrap();
     notes(&page, MAIN).write(|tx| tx.create(Note::default()).map(drop)).unwrap();
-    let before = pairs(&store);
+    let before = pairs(&store.snapshot());
 
     let mut options = permazen_jsck::Options::default();
     options.format_version = Some(1);
@@ -273,5 +269,5 @@ fn a_repository_is_not_taken_for_an_object_database() {
     let opened = Permazen::builder(store.clone()).model::<Note>().build();
     let text = opened.unwrap_err().to_string();
     assert!(text.contains("repository of permazen-ledger"), "{text}");
-    assert_eq!(pairs(&store), before);
+    assert_eq!(pairs(&store.snapshot()), before);
 }

@@ -16,6 +16,8 @@ use permazen_ledger::{
     WholeRanges,
 };
 
+use crate::support::clock::TestClock;
+
 const LONG: Duration = Duration::from_secs(60);
 
 type Decide = dyn Fn(&MergeResult) -> Result<()> + Send + Sync;
@@ -603,20 +605,10 @@ fn a_policy_that_changes_before_the_resolver_is_called_calls_it_no_more() {
     assert_eq!(keys(&page), ["a", "b", "c"]);
 }
 
-/// A clock that stands still.
-#[derive(Debug)]
-struct Still;
-
-impl permazen_ledger::Clock for Still {
-    fn now(&self) -> std::time::SystemTime {
-        std::time::UNIX_EPOCH + LONG
-    }
-}
-
 #[test]
 fn heads_that_come_while_others_are_merged_are_not_forgotten() {
     let repository =
-        Repository::builder(MemoryStore::new()).manual_maintenance().clock(Arc::new(Still));
+        Repository::builder(MemoryStore::new()).manual_maintenance().clock(TestClock::at(60_000));
     let repository = repository.open_or_create().unwrap();
     let page = repository.create_page("test", PageId::ROOT).unwrap();
     let (says, is_called, go) = waiting(MergePolicy::Custom);

@@ -19,7 +19,7 @@ use rand::{RngExt, SeedableRng};
 use crate::support::page::Map;
 
 /// Long enough for every machine. A test waits this long only if something is wrong.
-const LONG: Duration = Duration::from_secs(60);
+pub(crate) const LONG: Duration = Duration::from_secs(60);
 
 fn new_page() -> (MemoryStore, Page) {
     let host = MemoryStore::new();
@@ -51,7 +51,7 @@ fn content(read: &dyn KvRead, prefix: &[u8]) -> Map {
     pairs.map(|pair| pair.map(|(key, value)| (key.to_vec(), value.to_vec())).unwrap()).collect()
 }
 
-fn told(watcher: &mut Watcher) -> Notification {
+pub(crate) fn told(watcher: &mut Watcher) -> Notification {
     watcher.next(LONG).unwrap().unwrap()
 }
 
@@ -59,7 +59,7 @@ fn nothing(watcher: &mut Watcher) {
     assert_eq!(watcher.next(Duration::ZERO).unwrap(), None);
 }
 
-fn keys(notification: &Notification) -> Vec<&[u8]> {
+pub(crate) fn keys(notification: &Notification) -> Vec<&[u8]> {
     notification.updates.iter().map(|update| &*update.key).collect()
 }
 

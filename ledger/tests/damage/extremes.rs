@@ -13,15 +13,9 @@ use permazen_ledger::{
 };
 
 use crate::support::clock::TestClock;
+use crate::support::page::put;
 
 const LONG: Duration = Duration::from_secs(60);
-
-fn put(page: &Page, key: &[u8], value: &[u8]) -> Result<()> {
-    let db = page.database(MAIN)?;
-    let mut tx = db.begin(&TxOptions::writing())?;
-    tx.put(key, value)?;
-    Ok(tx.commit()?)
-}
 
 /// Two heads of which both change one key.
 fn diverge(page: &Page) {
@@ -188,7 +182,7 @@ fn a_source_can_have_any_time_limit_and_a_name_that_panics() {
     let mut value = there.write_value(None).unwrap();
     std::io::Write::write_all(&mut value, &[1; 2_000]).unwrap();
     let value = value.finish().unwrap().lazy();
-    put(&there, b"lazy", value.as_bytes()).unwrap();
+    put(&there, MAIN, b"lazy", value.as_bytes());
     here.remote().attach().unwrap();
     let (id, remote) = (there.head(MAIN).unwrap(), there.remote());
     let commit = remote.commit_bytes(&id).unwrap().unwrap();
@@ -210,7 +204,7 @@ fn a_clock_at_the_end_of_its_numbers_panics_nowhere() {
     let builder = Repository::builder(MemoryStore::new()).manual_maintenance();
     let repository = builder.clock(Arc::clone(&clock) as _).open_or_create().unwrap();
     let page = repository.create_page("test", PageId::ROOT).unwrap();
-    put(&page, b"key", b"1").unwrap();
+    put(&page, MAIN, b"key", b"1");
     let mut value = page.write_value(None).unwrap();
     std::io::Write::write_all(&mut value, &[1; 200_000]).unwrap();
     repository.maintain().unwrap();
@@ -247,9 +241,11 @@ fn a_clock_that_is_too_late_makes_no_commit_that_cannot_be_read() {
     let mut receiver = page.receive();
     receiver.add_commit(&id, &commit).unwrap();
     receiver.add_head(MAIN, &id).unwrap();
-    put(&page, b"key", b"1").unwrap();
-    put(&page, b"key", b"2").unwrap();
-    let error = put(&page, b"key", b"3").unwrap_err();
+    put(&page, MAIN, b"key", b"1");
+    put(&page, MAIN, b"key", b"2");
+    let mut tx = page.database(MAIN).unwrap().begin(&TxOptions::writing()).unwrap();
+    tx.put(b"key", b"3").unwrap();
+    let error = LedgerError::from(tx.commit().unwrap_err());
     assert!(matches!(error, LedgerError::LastCommit { .. }), "{error}");
     let head = page.commit(&page.head(MAIN).unwrap()).unwrap().unwrap();
     assert_eq!(head.time, CommitTime::from_bits((1 << 63) - 1));

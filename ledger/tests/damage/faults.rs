@@ -8,15 +8,13 @@ use std::time::Duration;
 
 use permazen_kv::fault::FaultStore;
 use permazen_kv::memory::MemoryStore;
-use permazen_kv::{
-    Direction, KeySpan, KvDatabase, KvError, KvRead, KvTransaction, KvWrite, TxOptions,
-};
+use permazen_kv::{KeySpan, KvDatabase, KvError, KvTransaction, KvWrite, TxOptions};
 use permazen_ledger::{
     CommitId, LastWriterWins, LedgerError, MAIN, Page, PageId, Receiver, Repository, Secret,
 };
 
 use crate::support::faults;
-use crate::support::page::{Map, get, put};
+use crate::support::page::{Map, get, put, try_pairs};
 
 /// The acknowledged results of a script, step by step.
 #[derive(Default)]
@@ -27,12 +25,7 @@ struct Told {
 }
 
 fn content(page: &Page, at: &CommitId) -> permazen_ledger::Result<Map> {
-    let mut map = Map::new();
-    for pair in page.snapshot(at)?.scan(KeySpan::FULL, Direction::Forward)? {
-        let (key, value) = pair?;
-        map.insert(key.into_owned(), value.into_owned());
-    }
-    Ok(map)
+    Ok(try_pairs(&page.snapshot(at)?)?)
 }
 
 fn commit(page: &Page, branch: &str, told: &mut Told, step: u8) -> permazen_ledger::Result<()> {
@@ -276,8 +269,7 @@ fn an_unknown_outcome_stays_unknown_if_the_commit_cannot_be_looked_for() {
     }
 }
 
-/// A host that shows what its replica does not have: it can be read while the outcomes of its
-/// commits are unknown.
+/// A host without a replica: it can be read while the outcomes of its commits are unknown.
 struct WithoutReplica(FaultStore<MemoryStore>);
 
 impl KvDatabase for WithoutReplica {

@@ -8,20 +8,13 @@ use std::io::Write;
 use std::time::Duration;
 
 use permazen_kv::memory::MemoryStore;
-use permazen_kv::{Direction, KeySpan, KvDatabase, KvRead, KvWrite, TxOptions};
+use permazen_kv::{KvDatabase, KvWrite, TxOptions};
 use permazen_ledger::{LastWriterWins, MAIN, PageId, Repository, Result, Retention};
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 
 use crate::support::clock::TestClock;
-use crate::support::page::{Map, host_of, noise, put};
-
-fn content(read: &dyn KvRead) -> permazen_kv::Result<Map> {
-    let owned = |pair: permazen_kv::Result<permazen_kv::Pair<'_>>| {
-        pair.map(|(key, value)| (key.to_vec(), value.to_vec()))
-    };
-    read.scan(KeySpan::FULL, Direction::Forward)?.map(owned).collect()
-}
+use crate::support::page::{Map, host_of, noise, pairs, put, try_pairs};
 
 /// The rows of a page as a process leaves them that is killed.
 fn sample(has_references: bool) -> Map {
@@ -62,7 +55,7 @@ fn sample(has_references: bool) -> Map {
     put(&page, MAIN, b"taken", taken.as_bytes());
     let mut begun = page.write_value(None).unwrap();
     begun.write_all(&noise(1_200_000, 3)).unwrap();
-    let rows = content(&host.snapshot()).unwrap();
+    let rows = pairs(&host.snapshot());
     drop((snapshot, begun));
     rows
 }
@@ -76,13 +69,13 @@ fn read(host: &MemoryStore) -> Result<Vec<(String, Map)>> {
         for head in heads {
             for commit in page.log(head)? {
                 let (id, commit) = commit?;
-                let map = content(&page.snapshot(&id)?)?;
+                let map = try_pairs(&page.snapshot(&id)?)?;
                 found.push((format!("{branch}: {id}, {commit:?}"), map));
             }
         }
     }
     for (tag, id) in page.tags()? {
-        found.push((format!("{tag}: {id}"), content(&page.snapshot(&id)?)?));
+        found.push((format!("{tag}: {id}"), try_pairs(&page.snapshot(&id)?)?));
     }
     Ok(found)
 }

@@ -6,11 +6,13 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use permazen_kv::memory::MemoryStore;
-use permazen_kv::{Direction, KeySpan, KvDatabase, KvRead, KvTransaction, KvWrite, TxOptions};
+use permazen_kv::{Direction, KeySpan, KvDatabase, KvRead, KvTransaction, TxOptions};
 use permazen_ledger::{
     CommitId, CommitTime, Digest, Kind, LedgerError, MAIN, MergeSides, Merger, Page, PageId,
     PieceSource, Receiver, Repository, Result, Secret, SideChange,
 };
+
+use crate::support::page::put;
 
 type Pieces = Vec<(Kind, Vec<u8>)>;
 
@@ -22,14 +24,6 @@ fn page() -> (Repository, Page) {
     let repository = builder.open_or_create().unwrap();
     let page = repository.create_page_with("test", PageId::ROOT, Secret::new([7; 32])).unwrap();
     (repository, page)
-}
-
-fn put(page: &Page, branch: &str, key: &[u8], value: &[u8]) -> Result<CommitId> {
-    let db = page.database(branch)?;
-    let mut tx = db.begin(&TxOptions::writing())?;
-    tx.put(key, value)?;
-    tx.commit()?;
-    page.head(branch)
 }
 
 fn now() -> u64 {
@@ -145,7 +139,7 @@ fn a_few_pieces_that_are_a_huge_value_are_not_read_in_one_piece() {
     is_too_long(snapshot.get_partial(b"bomb", 0, -1).map(drop).unwrap_err(), len);
     let mut pairs = snapshot.scan(KeySpan::FULL, Direction::Forward).unwrap();
     is_too_long(pairs.next().unwrap().map(drop).unwrap_err().into(), len);
-    put(&page, MAIN, b"bomb", b"other").unwrap();
+    put(&page, MAIN, b"bomb", b"other");
     is_too_long(page.merge(MAIN, &id, &mut ReadsValues).unwrap_err(), len);
     // A merger that does not need values reads nothing of it.
     page.merge(MAIN, &id, &mut permazen_ledger::LastWriterWins).unwrap();
@@ -167,8 +161,8 @@ fn the_longest_value_in_one_piece_can_be_set() {
     let builder = Repository::builder(MemoryStore::new()).manual_maintenance();
     let repository = builder.longest_whole_value(100_000).open_or_create().unwrap();
     let page = repository.create_page("test", PageId::ROOT).unwrap();
-    put(&page, MAIN, b"short", &[1; 100_000]).unwrap();
-    let id = put(&page, MAIN, b"long", &[1; 100_001]).unwrap();
+    put(&page, MAIN, b"short", &[1; 100_000]);
+    let id = put(&page, MAIN, b"long", &[1; 100_001]);
     let snapshot = page.snapshot(&id).unwrap();
     assert_eq!(snapshot.get(b"short").unwrap().unwrap().len(), 100_000);
     is_too_long(snapshot.get(b"long").map(drop).unwrap_err().into(), 100_001);
@@ -199,7 +193,7 @@ impl Merger for Sees {
 #[test]
 fn a_huge_value_holds_up_no_merge() {
     let (_repository, page, id, len) = with_bomb();
-    put(&page, MAIN, b"z", b"other").unwrap();
+    put(&page, MAIN, b"z", b"other");
     let mut sees = Sees(Vec::new());
     page.merge(MAIN, &id, &mut sees).unwrap();
     let [bomb, other] = &sees.0[..] else { unreachable!("{:?}", sees.0) };
@@ -212,8 +206,8 @@ fn a_huge_value_holds_up_no_merge() {
 fn lies(page: &Page) -> Vec<(&'static str, Digest, u64, u64)> {
     let mut value = vec![0; 100_000];
     value.iter_mut().enumerate().for_each(|(at, byte)| *byte = ((at * at) >> 3) as u8);
-    put(page, MAIN, b"long", &value).unwrap();
-    let head = put(page, MAIN, b"mid", &value[..3_000]).unwrap();
+    put(page, MAIN, b"long", &value);
+    let head = put(page, MAIN, b"mid", &value[..3_000]);
     let root = page.snapshot(&head).unwrap().root();
     let was_attached = page.remote().attach().is_ok();
     assert!(was_attached);
@@ -249,7 +243,7 @@ fn lies_about_pieces_that_are_here_are_refused() {
 #[test]
 fn a_tree_that_names_other_pieces_is_refused_and_nothing_is_called_damaged() {
     let (_repository, page) = page();
-    let head = put(&page, MAIN, b"mid", &[5; 3_000]).unwrap();
+    let head = put(&page, MAIN, b"mid", &[5; 3_000]);
     let chunk = Kind::Chunk.digest(&[5; 3_000]);
     let (id, bytes) = commit(&[head], &chunk, now() + (1 << 30), 2);
     let error = send(&mut page.receive(), &Vec::new(), &id, &bytes).unwrap_err();
@@ -271,8 +265,8 @@ fn lies_about_pieces_that_come_later_do_not_stop_a_collection() {
         // The pieces come.
         let mut value = vec![0; 100_000];
         value.iter_mut().enumerate().for_each(|(at, byte)| *byte = ((at * at) >> 3) as u8);
-        put(&page, MAIN, b"long", &value).unwrap();
-        put(&page, MAIN, b"mid", &value[..3_000]).unwrap();
+        put(&page, MAIN, b"long", &value);
+        put(&page, MAIN, b"mid", &value[..3_000]);
         let collected = page.collect();
         assert!(collected.is_ok(), "{what}: {collected:?}");
         let snapshot = page.snapshot(&page.head(MAIN).unwrap()).unwrap();
@@ -398,7 +392,7 @@ fn no_commit_uses_up_the_generations() {
     assert!(add((1 << 40) - (1 << 32)).is_err());
     let far = add((1 << 40) - (1 << 32) - 1).unwrap();
     page.create_branch("far", &far).unwrap();
-    put(&page, "far", b"key", b"1").unwrap();
+    put(&page, "far", b"key", b"1");
 }
 
 /// Has these pieces.

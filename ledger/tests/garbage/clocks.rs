@@ -2,14 +2,13 @@
 
 use std::collections::BTreeSet;
 use std::io::Write;
-use std::sync::Arc;
 use std::time::Duration;
 
 use permazen_kv::KvRead;
 use permazen_kv::memory::MemoryStore;
-use permazen_ledger::{Clock, LedgerError, MAIN, Page, PageId, Repository, Retention};
+use permazen_ledger::{LedgerError, MAIN, Page, PageId, Repository, Retention};
 
-use crate::support::clock::TestClock;
+use crate::support::clock::{TestClock, process};
 use crate::support::page::{assert_all_clean, count_rows, put, write};
 
 const ROOT: PageId = PageId::ROOT;
@@ -18,11 +17,6 @@ const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 
 const IDLE: u8 = 0;
 const MARKING: u8 = 1;
-
-fn process(host: &MemoryStore, clock: &Arc<TestClock>) -> Repository {
-    let clock: Arc<dyn Clock> = Arc::clone(clock) as _;
-    Repository::builder(host.clone()).manual_maintenance().clock(clock).open_or_create().unwrap()
-}
 
 /// The row with the counts and the round of the first page.
 fn counts(host: &MemoryStore) -> Vec<u8> {

@@ -12,7 +12,7 @@ use permazen_ledger::{
     Clock, CommitId, LastWriterWins, LedgerError, MAIN, Page, PageId, Repository, Retention, Secret,
 };
 
-use crate::support::clock::TestClock;
+use crate::support::clock::{TestClock, process};
 use crate::support::page::{assert_all_clean, count_rows, put};
 
 const ROOT: PageId = PageId::ROOT;
@@ -58,12 +58,6 @@ impl KvDatabase for Host {
     fn capabilities(&self) -> Capabilities {
         self.store.capabilities()
     }
-}
-
-/// A process on the host.
-fn process(host: &(impl KvDatabase + Clone + 'static), clock: &Arc<TestClock>) -> Repository {
-    let clock: Arc<dyn Clock> = Arc::clone(clock) as _;
-    Repository::builder(host.clone()).manual_maintenance().clock(clock).open_or_create().unwrap()
 }
 
 /// The number of the last round of the first page, and its phase.

@@ -18,7 +18,7 @@ use rand::{RngExt, SeedableRng};
 
 use crate::support::clock::TestClock;
 use crate::support::faults;
-use crate::support::page::{Map, assert_clean_when, copy};
+use crate::support::page::{Map, assert_clean_when, copy, pairs, try_pairs};
 
 const MINUTE: Duration = Duration::from_secs(60);
 
@@ -41,11 +41,6 @@ fn process(host: &MemoryStore, clock: &Arc<TestClock>) -> Process {
         Err(_) => repository.create_page("test", PageId::ROOT).unwrap(),
     };
     Process { repository, page }
-}
-
-fn map(read: &dyn KvRead) -> Result<Map, KvError> {
-    let pairs = read.scan(KeySpan::FULL, Direction::Forward)?;
-    pairs.map(|pair| pair.map(|(key, value)| (key.to_vec(), value.to_vec()))).collect()
 }
 
 /// Puts many values of this number, and returns the new head.
@@ -87,7 +82,7 @@ fn what_a_process_reads_stays_while_it_renews_its_lease() {
     let (reader, other) = (process(&host, &clock), process(&host, &clock));
     let old = put(&reader.page, MAIN, 1);
     let snapshot = reader.page.snapshot(&old).unwrap();
-    let before = map(&snapshot).unwrap();
+    let before = pairs(&snapshot);
     put(&other.page, MAIN, 2);
     other.page.set_retention(Retention::Heads).unwrap();
 
@@ -95,13 +90,13 @@ fn what_a_process_reads_stays_while_it_renews_its_lease() {
     other.page.collect().unwrap();
     clock.advance(MINUTE + MINUTE / 2);
     other.page.collect().unwrap();
-    assert_eq!(map(&snapshot).unwrap(), before);
+    assert_eq!(pairs(&snapshot), before);
     // Before that, the pin becomes a row, and the lease is renewed.
     for _ in 0..30 {
         reader.repository.maintain().unwrap();
         clock.advance(10 * MINUTE);
         other.page.collect().unwrap();
-        assert_eq!(map(&snapshot).unwrap(), before);
+        assert_eq!(pairs(&snapshot), before);
     }
     assert_clean_when(&other.page, "with a pin");
 
@@ -131,14 +126,14 @@ fn a_process_that_does_not_renew_its_lease_is_told_what_it_has_lost() {
     other.page.collect().unwrap();
     clock.advance(5 * MINUTE);
     other.page.collect().unwrap();
-    assert!(map(&snapshot).is_ok());
+    assert!(try_pairs(&snapshot).is_ok());
     clock.advance(10 * MINUTE);
     // A minute later it counts as dead.
     other.page.collect().unwrap();
     clock.advance(MINUTE);
     collect_all(&other.page, &clock);
 
-    let error = LedgerError::from(map(&snapshot).unwrap_err());
+    let error = LedgerError::from(try_pairs(&snapshot).unwrap_err());
     assert!(
         matches!(error, LedgerError::SnapshotExpired { commit, .. } if commit == old),
         "{error}"
@@ -146,7 +141,7 @@ fn a_process_that_does_not_renew_its_lease_is_told_what_it_has_lost() {
     for change in changes.take(1) {
         assert!(matches!(change, Err(LedgerError::SnapshotExpired { .. })));
     }
-    let error = LedgerError::from(map(&tx).unwrap_err());
+    let error = LedgerError::from(try_pairs(&tx).unwrap_err());
     assert!(error.is_retryable(), "{error}");
     drop(tx);
     // The process works on, with another name.
@@ -156,7 +151,7 @@ fn a_process_that_does_not_renew_its_lease_is_told_what_it_has_lost() {
     reader.repository.maintain().unwrap();
     put(&other.page, MAIN, 3);
     collect_all(&other.page, &clock);
-    assert_eq!(map(&snapshot).unwrap().len(), 201);
+    assert_eq!(pairs(&snapshot).len(), 201);
 }
 
 #[test]
@@ -165,7 +160,7 @@ fn a_clock_that_jumps_and_processes_that_sleep_take_nothing_from_live_processes(
     let (reader, other) = (process(&host, &clock), process(&host, &clock));
     let old = put(&reader.page, MAIN, 1);
     let snapshot = reader.page.snapshot(&old).unwrap();
-    let before = map(&snapshot).unwrap();
+    let before = pairs(&snapshot);
     let mut value = reader.page.write_value(None).unwrap();
     value.write_all(&[7; 100_000]).unwrap();
     let value = value.finish().unwrap();
@@ -186,7 +181,7 @@ fn a_clock_that_jumps_and_processes_that_sleep_take_nothing_from_live_processes(
         reader.repository.maintain().unwrap();
         clock.advance(2 * MINUTE);
         other.page.collect().unwrap();
-        assert_eq!(map(&snapshot).unwrap(), before);
+        assert_eq!(pairs(&snapshot), before);
     }
     let db = reader.page.database(MAIN).unwrap();
     let mut tx = db.begin(&TxOptions::writing()).unwrap();
@@ -482,12 +477,12 @@ fn interleaved(seed: u64) {
         }
         let page = &processes[index].page;
         let snapshot = page.snapshot(&page.head(branch).unwrap()).unwrap();
-        assert_eq!(map(&snapshot).unwrap(), models[branch]);
+        assert_eq!(pairs(&snapshot), models[branch]);
     }
     let page = &processes[0].page;
     assert_clean_when(page, "in the end");
     for (id, content, _) in &kept {
-        assert_eq!(map(&page.snapshot(id).unwrap()).unwrap(), *content);
+        assert_eq!(pairs(&page.snapshot(id).unwrap()), *content);
     }
     end_other_leases(page, &clock);
     collect_all(page, &clock);
@@ -604,7 +599,7 @@ fn check_after(host: &MemoryStore, clock: &Arc<TestClock>, told: &[Map], what: &
     end_other_leases(&page, clock);
     collect_all(&page, clock);
     let head = page.head(MAIN).unwrap();
-    let found = map(&page.snapshot(&head).unwrap()).unwrap();
+    let found = pairs(&page.snapshot(&head).unwrap());
     // One step more may have been made than was acknowledged.
     let last = told.last().cloned().unwrap_or_default();
     let next = (0..60).map(|key| (vec![key], vec![told.len() as u8 % 3; 100])).collect();

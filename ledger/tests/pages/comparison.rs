@@ -6,19 +6,12 @@ use std::sync::Arc;
 
 use permazen_kv::counting::CountingStore;
 use permazen_kv::memory::MemoryStore;
-use permazen_kv::{
-    Direction, KeyRanges, KeySpan, KvDatabase, KvRead, KvWrite, TxOptions, difference_by_scan,
-};
+use permazen_kv::{KeyRanges, KeySpan, KvDatabase, KvRead, KvWrite, TxOptions, difference_by_scan};
 use permazen_ledger::{MAIN, PageId, Repository};
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 
-use crate::support::page::new_page;
-
-fn content(read: &dyn KvRead) -> Vec<(Vec<u8>, Vec<u8>)> {
-    let pairs = read.scan(KeySpan::new(b"", None), Direction::Forward).unwrap();
-    pairs.map(|pair| pair.map(|(key, value)| (key.to_vec(), value.to_vec())).unwrap()).collect()
-}
+use crate::support::page::{new_page, pairs};
 
 #[test]
 fn contents_are_compared_by_their_trees_as_by_a_scan() {
@@ -38,7 +31,7 @@ fn contents_are_compared_by_their_trees_as_by_a_scan() {
         }
         tx.commit().unwrap();
         let snapshot = page.snapshot(&page.head(MAIN).unwrap()).unwrap();
-        let content = content(&snapshot);
+        let content = pairs(&snapshot);
         commits.push((snapshot, content));
     }
     let mut outcomes = [0; 2];

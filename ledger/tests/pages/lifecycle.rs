@@ -13,19 +13,13 @@ use permazen_ledger::{
     Clock, CommitId, EvictionObstacle, LedgerError, MAIN, Page, PageId, Repository,
 };
 
-use crate::support::clock::TestClock;
+use crate::support::clock::{TestClock, process};
 use crate::support::faults;
-use crate::support::page::{assert_all_clean, copy, put};
+use crate::support::page::{assert_all_clean, copy, pairs, put};
 
 const MINUTE: Duration = Duration::from_secs(60);
 
 const HOUR: Duration = Duration::from_secs(60 * 60);
-
-/// A process on the host.
-fn process(host: &MemoryStore, clock: &Arc<TestClock>) -> Repository {
-    let clock: Arc<dyn Clock> = Arc::clone(clock) as _;
-    Repository::builder(host.clone()).manual_maintenance().clock(clock).open_or_create().unwrap()
-}
 
 /// The process ends at once: it gives nothing back.
 fn kill(repository: Repository) {
@@ -48,13 +42,6 @@ fn put_key(page: &Page, key: &[u8]) {
 fn rows(host: &MemoryStore, first: u8) -> usize {
     let (min, max) = ([first], [first + 1]);
     host.snapshot().scan(KeySpan::new(&min, Some(&max)), Direction::Forward).unwrap().count()
-}
-
-/// All rows of the host.
-fn all(host: &MemoryStore) -> Vec<(Vec<u8>, Vec<u8>)> {
-    let (snapshot, all) = (host.snapshot(), KeySpan::new(b"", None));
-    let pairs = snapshot.scan(all, Direction::Forward).unwrap().map(Result::unwrap);
-    pairs.map(|(key, value)| (key.to_vec(), value.to_vec())).collect()
 }
 
 const ROOT: PageId = PageId::ROOT;
@@ -103,11 +90,11 @@ fn what_is_opened_again_and_again_writes_nothing() {
     let (host, clock) = (MemoryStore::new(), TestClock::new());
     let repository = process(&host, &clock);
     drop(repository.create_page("films", ROOT).unwrap());
-    let before = all(&host);
+    let before = pairs(&host.snapshot());
     for _ in 0..3 {
         drop(repository.page("films", ROOT).unwrap());
     }
-    assert_eq!(before, all(&host));
+    assert_eq!(before, pairs(&host.snapshot()));
 }
 
 #[test]
@@ -392,7 +379,7 @@ fn a_page_in_a_host_that_cannot_be_written_can_be_read() {
     let page = repository.create_page("films", ROOT).unwrap();
     put_key(&page, b"Alien");
     drop((page, repository));
-    let before = all(&host);
+    let before = pairs(&host.snapshot());
     let reader = Repository::open(ReadOnly(host.clone())).unwrap();
     let page = reader.page("films", ROOT).unwrap();
     let snapshot = page.snapshot(&page.head(MAIN).unwrap()).unwrap();
@@ -400,7 +387,7 @@ fn a_page_in_a_host_that_cannot_be_written_can_be_read() {
     drop((snapshot, page));
     reader.maintain().unwrap();
     drop(reader);
-    assert_eq!(before, all(&host));
+    assert_eq!(before, pairs(&host.snapshot()));
 }
 
 #[test]
@@ -491,9 +478,9 @@ fn a_page_gets_another_name_and_keeps_all_it_has() {
     assert!(matches!(refused, Err(LedgerError::Exists { .. })), "{refused:?}");
     assert!(matches!(one.rename_page(("none", ROOT), to), Err(LedgerError::NoSuch { .. })));
     assert!(matches!(one.rename_page(from, ("", ROOT)), Err(LedgerError::InvalidArgument(_))));
-    let before = all(&host);
+    let before = pairs(&host.snapshot());
     one.rename_page(from, from).unwrap();
-    assert_eq!(before, all(&host));
+    assert_eq!(before, pairs(&host.snapshot()));
     two.rename_page(from, to).unwrap();
     assert!(matches!(one.page("films", ROOT), Err(LedgerError::NoSuch { .. })));
     let page = one.page(to.0, to.1).unwrap();

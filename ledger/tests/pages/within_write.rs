@@ -312,7 +312,7 @@ fn what_another_thread_does_meanwhile_is_not_waited_for() {
 }
 
 /// A transaction of a page that has failed again and again holds the right to write to the host.
-/// What its thread begins beside it is refused at once, so that the transaction runs again, and its
+/// Calls of its thread beside it are refused at once, so that the transaction runs again, and its
 /// next attempts leave that right to others.
 #[test]
 fn a_transaction_that_holds_the_host_is_not_waited_for_by_its_own_thread() {

@@ -12,6 +12,7 @@ use permazen_ledger::{
 use super::setting::{
     assert_clean, attached, bring, copy, copy_in, follow, noise, put_lazy, value, write,
 };
+use crate::support::page::OlderWins;
 
 /// Looks at both values.
 struct Longer;
@@ -287,15 +288,6 @@ fn a_base_can_need_hundreds_of_others() {
     };
     assert_eq!(merge, there.merge("left", &other, &mut LastWriterWins).unwrap());
     assert_clean(&here);
-}
-
-/// The older side wins.
-struct OlderWins;
-
-impl Merger for OlderWins {
-    fn resolve(&mut self, _: &Conflict<'_>) -> Result<Resolution> {
-        Ok(Resolution::Older)
-    }
 }
 
 #[test]

@@ -7,10 +7,9 @@ use std::sync::Arc;
 use permazen_kv::lmdb::LmdbStore;
 use permazen_kv::memory::MemoryStore;
 use permazen_kv::{KeySpan, KvDatabase};
-use permazen_ledger::{
-    CommitId, MAIN, Origin, Page, PageId, Receiver, Repository, Secret, ValueRef,
-};
+use permazen_ledger::{CommitId, MAIN, Page, PageId, Receiver, Repository, Secret, ValueRef};
 
+use crate::support::page::parents;
 pub(crate) use crate::support::page::{assert_clean, count_rows, noise, write};
 
 pub(crate) const ALL: KeySpan<'static> = KeySpan { min: b"", max: None };
@@ -83,14 +82,6 @@ pub(crate) fn bring(from: &Page, to: &mut Receiver, id: &CommitId) {
         }
         let bytes = bring_pieces(from, to, &id);
         to.add_commit(&id, &bytes).unwrap();
-    }
-}
-
-fn parents(origin: &Origin) -> Vec<CommitId> {
-    match origin {
-        Origin::Change { parent, .. } => vec![*parent],
-        Origin::Merge { parents } => parents.to_vec(),
-        other => panic!("{other:?}"),
     }
 }
 

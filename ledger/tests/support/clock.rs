@@ -1,10 +1,11 @@
-//! A clock that a test sets.
+//! A clock that a test sets, and processes that go by it.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, SystemTime};
 
-use permazen_ledger::Clock;
+use permazen_kv::KvDatabase;
+use permazen_ledger::{Clock, Repository};
 
 /// Milliseconds since 1970, which only the test changes.
 #[derive(Debug)]
@@ -41,4 +42,13 @@ impl Clock for TestClock {
     fn now(&self) -> SystemTime {
         SystemTime::UNIX_EPOCH + Duration::from_millis(self.millis())
     }
+}
+
+/// A process on the host.
+pub(crate) fn process(
+    host: &(impl KvDatabase + Clone + 'static),
+    clock: &Arc<TestClock>,
+) -> Repository {
+    let builder = Repository::builder(host.clone()).manual_maintenance();
+    builder.clock(clock.clone()).open_or_create().unwrap()
 }

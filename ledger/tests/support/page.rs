@@ -6,7 +6,9 @@ use permazen_kv::memory::MemoryStore;
 use permazen_kv::{
     Direction, KeySpan, KvDatabase, KvDatabaseExt, KvError, KvRead, KvWrite, TxOptions,
 };
-use permazen_ledger::{CommitId, MAIN, Page, PageId, Repository};
+use permazen_ledger::{
+    CommitId, Conflict, MAIN, Merger, Origin, Page, PageId, Repository, Resolution, Result,
+};
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 
@@ -62,13 +64,36 @@ pub(crate) fn within_a_turn(page: &Page, mut run: impl FnMut(bool)) {
 
 /// All pairs.
 pub(crate) fn pairs(read: &dyn KvRead) -> Map {
-    let pairs = read.scan(KeySpan::FULL, Direction::Forward).unwrap();
-    pairs.map(|pair| pair.map(|(key, value)| (key.to_vec(), value.to_vec())).unwrap()).collect()
+    try_pairs(read).unwrap()
+}
+
+/// The same, or the error of the first one that cannot be read.
+pub(crate) fn try_pairs(read: &dyn KvRead) -> permazen_kv::Result<Map> {
+    let pairs = read.scan(KeySpan::FULL, Direction::Forward)?;
+    pairs.map(|pair| pair.map(|(key, value)| (key.to_vec(), value.to_vec()))).collect()
 }
 
 /// The content of a commit.
 pub(crate) fn content(page: &Page, at: &CommitId) -> Map {
     pairs(&page.snapshot(at).unwrap())
+}
+
+/// The commits that a commit was made from.
+pub(crate) fn parents(origin: &Origin) -> Vec<CommitId> {
+    match origin {
+        Origin::Change { parent, .. } => vec![*parent],
+        Origin::Merge { parents } => parents.to_vec(),
+        other => panic!("{other:?}"),
+    }
+}
+
+/// The older side wins.
+pub(crate) struct OlderWins;
+
+impl Merger for OlderWins {
+    fn resolve(&mut self, _: &Conflict<'_>) -> Result<Resolution> {
+        Ok(Resolution::Older)
+    }
 }
 
 /// Another host with the same rows.

@@ -51,7 +51,7 @@ pub(crate) fn is_word_of_language(word: &str) -> bool {
         || Special::ALL.iter().any(|special| special.word() == word)
 }
 
-/// All words of the language.
-pub fn words() -> impl Iterator<Item = &'static str> {
+/// All words with a meaning somewhere in the language.
+pub fn keywords() -> impl Iterator<Item = &'static str> {
     RESERVED.into_iter().chain(SOMETIMES).chain(Special::ALL.map(Special::word))
 }

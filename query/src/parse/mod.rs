@@ -11,7 +11,7 @@ mod statement;
 mod token;
 
 pub(crate) use keywords::is_word_of_language;
-pub use keywords::{begins_statement, words};
+pub use keywords::{begins_statement, keywords};
 pub(crate) use lexer::is_plain_word;
 pub use limits::{MAX_DEPTH, MAX_LENGTH};
 

@@ -48,7 +48,7 @@ impl Plan {
     }
 
     /// If all objects of a type are read for lack of an index: why, as a sentence without a full
-    /// stop. What [`Ran`](crate::Ran) says when the statement has run.
+    /// stop. [`Ran`](crate::Ran) says the same when the statement has run.
     pub fn scanned_without_index(&self) -> Option<&str> {
         self.scanned_without_index.as_deref()
     }

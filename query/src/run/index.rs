@@ -34,7 +34,7 @@ impl Query<'_> {
     /// `index`: a row for each entry. Returns how many.
     pub(super) fn index(&self, index: &CheckedIndex, rows: &mut dyn Rows) -> Result<u64> {
         let columns = columns(index);
-        // The limit is looked at after each row, so 0 must end here.
+        // The limit is compared after each row, so 0 must end here.
         if rows.columns(&columns).is_break() || index.limit == Some(0) {
             return Ok(0);
         }

@@ -80,8 +80,8 @@ impl Run<'_> {
         (rows.0.into_iter().map(cells).collect(), done)
     }
 
-    /// What a statement without `order by` must find that gives the objects as an index has them:
-    /// the first of what it finds without a limit, which are the right objects.
+    /// The rows of a statement without `order by` that gives the objects as an index has them: the
+    /// first of those that it finds without a limit, which are the right objects.
     fn as_found(&self, find: &Find, way: Option<Using>, plan: &Plan) -> Vec<Vec<NaiveCell>> {
         let mut all = find.clone();
         all.query.limit = None;

@@ -1,4 +1,4 @@
-//! What a query must find, evaluated object by object on plain data.
+//! The objects that a query must find, evaluated object by object on plain data.
 
 use std::cmp::Ordering;
 use std::collections::BTreeSet;
@@ -20,7 +20,7 @@ pub(crate) struct Refused(pub(crate) String);
 
 type Result<T> = std::result::Result<T, Refused>;
 
-/// What a path reads.
+/// A value that a path reads.
 #[derive(Debug, Clone)]
 enum Seen {
     Value(Value, Kind),
@@ -148,7 +148,7 @@ impl World {
 
     // ------------------------------------------------------------------ paths
 
-    /// What one field of one object holds, read in this way.
+    /// The values of one field of one object, read in this way.
     fn read(&self, id: ObjId, name: &str, how: &How<'_>) -> Vec<Seen> {
         let Some(object) = self.objects.get(&id) else { return Vec::new() };
         let Some((kind, stored)) = self.field_of(object.of, object.version, name) else {
@@ -236,7 +236,7 @@ impl World {
         })
     }
 
-    /// What a path reads of an object, and the kinds that its values can have.
+    /// The values that a path reads of an object, and the kinds that its values can have.
     fn path(
         &self,
         types: &Types,

@@ -15,7 +15,7 @@ use rand::rngs::StdRng;
 
 use crate::values::{Kind, below, chance, one};
 
-/// What a field holds.
+/// The values of a field.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum FieldKind {
     Simple(Kind, bool),

@@ -1,5 +1,5 @@
-//! What operations cost, counted and not timed: instructions and allocations of each, on the store
-//! in memory and on LMDB, beside some of the same work by hand with heed.
+//! The costs of operations, counted and not timed: instructions and allocations of each, on the
+//! store in memory and on LMDB, beside some of the same work by hand with heed.
 //!
 //! The program runs itself under valgrind's `callgrind`, and compares what it counted with
 //! `budget.txt`. `docs/src/testing.md` says how to use it.

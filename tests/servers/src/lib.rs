@@ -33,7 +33,7 @@ pub use pooler::{PgBouncer, Pooler};
 pub use postgres::{Postgres, Psql};
 pub use proxy::{Fault, Proxy, Way};
 
-/// What a test does without a server: prints why it does nothing. In CI it fails.
+/// A test without a server prints why it does nothing. In CI it fails.
 fn missing(what: &str) {
     assert!(std::env::var_os("CI").is_none(), "in CI this must be there: {what}");
     eprintln!("skipped: {what}");

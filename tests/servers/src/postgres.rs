@@ -179,7 +179,7 @@ impl Postgres {
         Postgres { directory, programs, port, settings, supervisor: None, url: None, tables }
     }
 
-    /// A program of the server, as a user who is not root.
+    /// A program of the server, run by a user other than root.
     pub(crate) fn program(&self, name: &str) -> Command {
         self.command(self.path_of(name))
     }

@@ -19,7 +19,7 @@ pub enum Way {
     Back,
 }
 
-/// What becomes of the connection at a message.
+/// The fate of the connection at a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fault {
     /// It is cut, and the message is lost.

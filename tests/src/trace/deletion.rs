@@ -20,7 +20,7 @@ use super::step::Step;
 use crate::digest;
 use crate::outcome::{Outcome, fail, same};
 
-/// What a deletion that Java refuses does here. Listeners got the same events as in Java.
+/// The outcome here of a deletion that Java refuses. Listeners got the same events as in Java.
 #[derive(Debug)]
 pub enum Refused {
     /// The answer is to be compared.
@@ -56,7 +56,7 @@ pub fn replay(tx: &Tx<'_>, step: &Step) -> Outcome<Refused> {
             // were called first.
             let more = told.get(expected.len()..).filter(|_| told.starts_with(&expected));
             let is_deletion = |event: &Value| event.get("on").is_some_and(|on| on == "delete");
-            // What the listeners do that Java does not call can refuse it too.
+            // The listeners that Java does not call can refuse it too.
             let begins = more.is_some_and(|more| more.first().is_some_and(is_deletion));
             if let Err(refusal) = &answer
                 && begins

@@ -18,7 +18,7 @@ use super::refusal::{Answer, Refusal};
 use super::step::{Bound, Bounds, Header, Step};
 use super::text::{Text, encoding_of, field_text, value_of};
 
-/// What the steps of one transaction share.
+/// The values that the steps of one transaction share.
 #[derive(Debug)]
 pub struct Context {
     pub header: Arc<Header>,

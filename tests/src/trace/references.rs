@@ -41,7 +41,7 @@ pub struct Entry {
     pub value: Option<ObjId>,
 }
 
-/// What the objects of a transaction refer to.
+/// The references of the objects of a transaction.
 #[derive(Debug, Default)]
 pub struct References {
     pub all: Vec<Reference>,

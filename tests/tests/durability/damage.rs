@@ -75,7 +75,7 @@ fn pairs(kv: &dyn KvRead) -> permazen::kv::Result<Pairs> {
     Ok(found)
 }
 
-/// What is checked of a damaged file before it is used.
+/// The checks of a damaged file before it is used.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Checks {
     /// Only what opening always checks.

@@ -164,8 +164,8 @@ fn a_full_disk_on_sqlite() {
     full(Store::Sqlite);
 }
 
-/// What is possible where nothing can be written. Writing is refused with a helpful message. So is
-/// reading, except for LMDB on a file system that is read-only as a whole.
+/// The uses of a database where nothing can be written. Writing is refused with a helpful message.
+/// So is reading, except for LMDB on a file system that is read-only as a whole.
 pub(crate) fn look_without_writing(path: &Path, store: Store, all_read_only: bool) {
     let text = match store.create(path) {
         Ok(kv) => {
@@ -241,7 +241,7 @@ fn set_mode(path: &Path, mode: u32) {
     std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
 }
 
-/// What a role reports about a database in a directory that cannot be written.
+/// The report of a role about a database in a directory that cannot be written.
 fn read_only(
     dir: &TempDir,
     store: Store,

@@ -1,5 +1,6 @@
-//! A process that changes objects is killed at random instants. What it acknowledged must exist.
-//! The commit that it was making must exist completely or not at all. The database must be healthy.
+//! A process that changes objects is killed at random instants. All that it acknowledged must
+//! exist. The commit that it was making must exist completely or not at all. The database must be
+//! healthy.
 //!
 //! `PERMAZEN_KILLS` sets how often this is tried with each store (default 25).
 

@@ -51,7 +51,7 @@ impl Store {
     }
 }
 
-/// What a process is to do.
+/// The task of a process.
 #[derive(Debug, Clone)]
 pub(crate) struct Role {
     pub(crate) name: &'static str,

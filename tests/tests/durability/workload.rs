@@ -61,7 +61,7 @@ impl Workload {
         if (number / 8).is_multiple_of(2) { 1 } else { 2 }
     }
 
-    /// What a commit does.
+    /// The steps of a commit.
     pub(crate) fn steps(self, number: u64) -> Vec<Step> {
         let mut random = Random::new(self.seed ^ (u64::from(self.partition) << 56), number);
         let count = 1 + random.below(14);

@@ -1,6 +1,6 @@
 //! The part of libtest's command line that has a meaning here.
 
-/// What the command line asks for.
+/// The options of the command line.
 #[derive(Debug, Clone, Default)]
 pub struct Options {
     /// Names, or parts of names, of the cases to run. Empty for all.

@@ -37,7 +37,7 @@ pub struct Report {
 }
 
 thread_local! {
-    /// What the last panic said, and where.
+    /// The text of the last panic, and its place.
     static PANIC: RefCell<String> = const { RefCell::new(String::new()) };
 }
 

@@ -21,7 +21,7 @@ struct Api {
     /// The types and traits found, by where they are declared: the path they are public under.
     public: BTreeMap<(Names, String), String>,
     lines: BTreeSet<String>,
-    /// What a line names: the path of its item, the module, and the tokens.
+    /// The parts that a line names: the path of its item, the module, and the tokens.
     signatures: Vec<(String, Names, TokenStream)>,
 }
 
@@ -300,7 +300,7 @@ impl Api {
         (!is_alias && self.sources.0[&declared].declares.contains(&name)).then_some(name)
     }
 
-    /// What is shown and names types or traits that are not.
+    /// Items that are shown and name types or traits that are not.
     fn naming_hidden(&self) -> BTreeSet<String> {
         let mut wrong = BTreeSet::new();
         for (path, module, tokens) in &self.signatures {
@@ -465,8 +465,8 @@ fn the_public_items_are_those_listed() {
     );
 }
 
-/// What the crate shows is small enough to be read, and complete: no signature names a type that is
-/// hidden.
+/// The public items of the crate are few enough to be read, and complete: no signature names a type
+/// that is hidden.
 #[test]
 fn the_front_of_permazen_is_narrow() {
     let api = Api::of("permazen", &root().join("core/src"));

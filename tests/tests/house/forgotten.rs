@@ -117,7 +117,7 @@ fn between<'t>(text: &'t str, start: &str, end: &str) -> Vec<&'t str> {
     text.split(start).skip(1).filter_map(|rest| rest.split(end).next()).collect()
 }
 
-/// What is wrong with the files of tests below a folder.
+/// The mistakes in the files of tests below a folder.
 #[derive(Debug, Default, PartialEq)]
 struct Wrong {
     /// They are part of no program.
@@ -126,7 +126,7 @@ struct Wrong {
     twice: Vec<PathBuf>,
 }
 
-/// What is wrong with the files of tests below a folder, and how many there are.
+/// The mistakes in the files of tests below a folder, and how many files there are.
 fn wrong(root: &Path) -> (Wrong, usize) {
     let root = root.canonicalize().unwrap();
     let tree = Tree::read(&root);

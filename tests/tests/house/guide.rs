@@ -40,7 +40,7 @@ fn pages() -> BTreeMap<String, String> {
     pages
 }
 
-/// What a link in a page leads to, as a path below `docs/src`; nothing if it leaves that folder.
+/// The target of a link in a page, as a path below `docs/src`; nothing if it leaves that folder.
 fn target(page: &str, link: &str) -> Option<String> {
     let mut parts: Vec<&str> = page.split('/').collect();
     parts.pop();

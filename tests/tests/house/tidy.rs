@@ -93,8 +93,8 @@ fn the_map_is_short() {
     assert!(long.is_empty(), "lines over 120 columns:\n{}", long.join("\n"));
 }
 
-/// The errors of a file whose `source` returns what their text has: with both, a chain of errors
-/// shows it twice.
+/// The errors of a file whose `source` returns an error that their text has too: with both, a chain
+/// of errors shows it twice.
 struct Repeated(Vec<String>);
 
 impl Repeated {

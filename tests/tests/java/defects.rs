@@ -164,7 +164,7 @@ fn in_migration(tx: &Transaction, values: &Values, id: ObjId) -> Outcome<Option<
     }
 }
 
-/// What is wrong with moving an object to `new`, the same type in another schema: D4, D20, D28.
+/// Defects of moving an object to `new`, the same type in another schema: D4, D20, D28.
 fn migrating(
     tx: &Transaction,
     values: &Values,

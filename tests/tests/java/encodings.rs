@@ -24,7 +24,7 @@ const BATCH: usize = 60;
 const INPUTS: usize = 10_000;
 const TAKEN: usize = 10;
 
-/// What one side makes of an input: bytes and text, or an error.
+/// The answer of one side to an input: bytes and text, or an error.
 pub type Answer = Result<(String, Option<String>), String>;
 
 /// One input.

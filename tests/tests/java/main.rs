@@ -201,7 +201,7 @@ fn shortest(
     Ok((short, last))
 }
 
-/// What distinguishes sorts of differences: the operation, or the beginning of the text.
+/// The sort of a difference: the operation, or the beginning of the text.
 fn sort(difference: &str) -> &str {
     match difference.split_once("\"op\":") {
         Some((_, rest)) => rest.split(',').next().unwrap_or_default(),

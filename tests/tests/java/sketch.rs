@@ -36,7 +36,7 @@ pub fn versions(values: &Values, random: &mut Random) -> Vec<SchemaModel> {
     models
 }
 
-/// What a field holds, or a part of it.
+/// The content of a field, or of a part of it.
 #[derive(Debug, Clone)]
 enum Part {
     Value { kind: String, indexed: bool },
@@ -64,7 +64,7 @@ struct Sketch {
     /// All kinds of values.
     names: Vec<String>,
     types: BTreeMap<String, TypeSketch>,
-    /// What happens to holders. Java lets one action work on all holders that share a storage ID
+    /// The actions on holders. Java lets one action work on all holders that share a storage ID
     /// within a schema (D1). So within one version, all fields with the same storage ID have the
     /// same action.
     actions: BTreeMap<FieldPart, DeleteAction>,

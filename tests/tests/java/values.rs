@@ -22,7 +22,7 @@ const DIFFERENT: usize = 10;
 /// The values of one encoding, enum or enum array.
 #[derive(Debug)]
 pub struct ValueKind {
-    /// What a field of it is declared as.
+    /// The declaration of a field of it.
     pub simple: Simple,
     /// Whether Java finds two copies of a value equal.
     pub equal_by_value: bool,

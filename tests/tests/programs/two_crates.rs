@@ -73,7 +73,7 @@ fn a_program_uses_the_models_of_a_library() {
         Ok(())
     })
     .unwrap();
-    // What the mix-in of the library says holds for the model of the program.
+    // The rules of the mix-in of the library hold for the model of the program.
     let refused = db.write(|tx| {
         tx.create(Ship { named: named("Acme"), crew: Vec::new() })?;
         Ok(())

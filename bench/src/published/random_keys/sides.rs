@@ -20,7 +20,7 @@ use crate::sides::{Flush, folder_size, sqlite_settings};
 pub trait Side: Sync {
     fn name(&self) -> &'static str;
 
-    /// What one thread works with.
+    /// The part of a side that one thread uses.
     fn session(&self) -> Box<dyn Session + '_>;
 
     /// How many bytes its files take.

@@ -8,7 +8,7 @@ use permazen::object::Transaction;
 use permazen::schema::ResolvedField;
 use permazen_query::Catalog;
 use permazen_query::catalog::TypeEntry;
-use permazen_query::parse::{begins_statement, words};
+use permazen_query::parse::{begins_statement, keywords};
 use permazen_query::text::quoted_name;
 
 use super::tokens::Token;
@@ -16,7 +16,7 @@ use super::values;
 
 /// The words that begin statements.
 pub(super) fn statements() -> impl Iterator<Item = &'static str> {
-    words().filter(|word| begins_statement(word))
+    keywords().filter(|word| begins_statement(word))
 }
 
 /// The candidates after these pieces, of which the first begins a statement. `typed` is the
@@ -65,7 +65,7 @@ pub(super) fn candidates(
         _ => {}
     }
     // Words of the language, and the names that they are about.
-    let language = words().filter(|word| !begins_statement(word)).map(str::to_owned);
+    let language = keywords().filter(|word| !begins_statement(word)).map(str::to_owned);
     let fields = types.iter().flat_map(|of| of.fields()).map(|field| quoted_name(&field.name));
     let names = match last.text {
         "union" | "intersect" | "minus" | "(" => type_names(catalog).collect(),

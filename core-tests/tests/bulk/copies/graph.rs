@@ -108,7 +108,7 @@ fn the_json_is_that_of_the_guide() {
         .unwrap();
 }
 
-/// What a thing holds, with the numbers of things in place of references.
+/// The content of a thing, with the numbers of things in place of references.
 type Plan = (
     (String, Option<String>, i64, f64, Option<f32>, Option<bool>, Vec<i8>, Option<bool>, i64),
     (Option<usize>, BTreeSet<String>, Vec<usize>, BTreeMap<i64, String>),

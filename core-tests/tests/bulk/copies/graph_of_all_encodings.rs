@@ -188,7 +188,7 @@ fn an_export_with_its_schemas_is_a_backup() {
     }
 }
 
-/// What an export of a database with all types and a node gives.
+/// The result of an export of a database with all types and a node.
 fn with_all<R>(body: impl Fn(&Tx) -> R) -> R {
     let db = open();
     let mut result = None;

@@ -245,7 +245,7 @@ fn a_key_that_is_too_long_is_refused_with_its_object() {
     assert_eq!(loader.finish().unwrap().pairs, 5);
 }
 
-/// What a program finds that opens the store.
+/// The database of a program that opens the store, or its error.
 fn opened(store: &Arc<dyn KvDatabase>) -> Result<Permazen> {
     Permazen::builder_shared(store.clone()).model::<Person>().model::<Pet>().build()
 }

@@ -1,4 +1,4 @@
-//! What others do with a database while it is loaded, and failures that pass.
+//! Other users of a database while it is loaded, and failures that pass.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -32,7 +32,7 @@ fn fill(loader: &mut permazen::model::Loader<'_>) {
 }
 
 #[test]
-fn nobody_creates_an_object_between_the_transactions_of_a_load() {
+fn others_create_no_object_between_the_transactions_of_a_load() {
     for store in stores() {
         let db = on(store.clone());
         let before = pairs(&*store);

@@ -67,7 +67,7 @@ impl Watched {
 
 const REFUSED: i32 = 99;
 
-/// What is wrong with a value.
+/// The mistake in a value.
 #[derive(Debug, Clone, Copy)]
 enum Fault {
     No,

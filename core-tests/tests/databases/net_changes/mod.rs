@@ -1,4 +1,4 @@
-//! What pending writes change, by object and field.
+//! The changes of pending writes, by object and field.
 
 mod costs;
 mod examples;

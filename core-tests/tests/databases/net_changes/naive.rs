@@ -10,7 +10,7 @@ use permazen::kv::Hex;
 use permazen::object::{Migrate, ObjectData, Transaction};
 use permazen::schema::{ResolvedField, ResolvedType};
 
-/// What all objects contain.
+/// The content of all objects.
 pub(crate) type Content = BTreeMap<ObjId, ObjectData>;
 
 pub(crate) fn content(tx: &Transaction) -> Content {

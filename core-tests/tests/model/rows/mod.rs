@@ -96,7 +96,7 @@ fn assert_deleted<T: Debug>(result: Result<T>, missing: ObjId) {
     }
 }
 
-/// What is wrong, if an operation was refused because of rules.
+/// The violations, if an operation was refused because of rules.
 fn violations<T: Debug>(refused: Result<T>) -> Violations {
     match refused {
         Err(Error::Invalid(violations)) => violations,

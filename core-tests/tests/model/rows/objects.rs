@@ -155,7 +155,7 @@ fn m07_1_01_and_02_what_moves_an_object_and_what_does_not() {
         .write(|tx| Ok(tx.create(before::Person { age: 5 })?.id()))
         .unwrap();
     let db = open::<Person>(&store);
-    // What does not.
+    // These do not move it.
     db.write(|tx| {
         let ann = tx.get::<Person>(id)?;
         let before = ann.schema_id()?;
@@ -170,7 +170,7 @@ fn m07_1_01_and_02_what_moves_an_object_and_what_does_not() {
         Ok(())
     })
     .unwrap();
-    // What does: a field that is defined differently, setting one that is new, and `migrate`.
+    // These do: a field that is defined differently, setting one that is new, and `migrate`.
     let moves = |what: &dyn Fn(Obj<'_, Person>) -> Result<()>| {
         let tx = db.begin().unwrap();
         let ann = tx.get::<Person>(id).unwrap();

@@ -1,4 +1,4 @@
-//! What queries cost in operations of the store.
+//! The costs of queries, in operations of the store.
 
 use permazen::kv::counting::{Counter, CountingStore};
 

@@ -16,7 +16,7 @@ fn sent(token: PageToken) -> PageToken {
     read
 }
 
-/// What happens between two pages.
+/// A change between two pages.
 #[derive(Debug, Clone)]
 enum Change {
     Create(Plan),

@@ -30,7 +30,7 @@ struct Order {
 )]
 pub(crate) struct Note<T: Model> {
     about: Option<Ref<T>>,
-    /// What it says.
+    /// Its text.
     #[permazen(indexed, unique, exclude("none"))]
     text: String,
     others: BTreeSet<Ref<T>>,
@@ -185,7 +185,7 @@ fn rules_and_hooks_are_those_of_each_alias() {
         other.set_text("same")?;
         Ok((note.to_ref(), other.to_ref()))
     };
-    // What is unique is so within each of the types, and "none" is exempt.
+    // A unique value is so within each of the types, and "none" is exempt.
     let (note, other) = db.write(create).unwrap();
     db.read(|tx| {
         assert_eq!((tx.get(note)?.edits()?, tx.get(other)?.edits()?), (2, 20));

@@ -1,4 +1,4 @@
-//! What `build` refuses: clashes that no derive can see.
+//! Models that `build` refuses: clashes that no derive can see.
 
 use permazen::kv::memory::MemoryStore;
 use permazen::{Error, Permazen, PermazenFields, PermazenObject};

@@ -60,7 +60,7 @@ fn the_schema_is_that_of_classes_with_interfaces() {
     let db = db();
     let schema = db.read(|tx| Ok(tx.schema())).unwrap();
     assert_eq!(schema.id, expected.schema_id());
-    // What types share, they share by one storage ID.
+    // Types share fields and indexes by one storage ID.
     let id = |name: &str, field: &str| {
         schema.object_type(name).unwrap().field(field).unwrap().storage_id
     };

@@ -104,7 +104,7 @@ fn old_item(store: &Arc<dyn KvDatabase>, hour: &str) {
     open::<Item>(store).write(|tx| tx.create(item.clone()).map(drop)).unwrap();
 }
 
-/// What an index finds, against what the objects contain.
+/// The values that an index finds are those that the objects contain.
 macro_rules! assert_same {
     ($index:expr, $objects:expr, |$object:ident| $values:expr) => {{
         let found: Result<Vec<i32>> = $index.iter().map(|row| Ok(row?.0)).collect();

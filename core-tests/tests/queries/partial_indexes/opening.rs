@@ -1,5 +1,5 @@
-//! What it costs to open an index, what a query does about objects that lack entries, and what its
-//! errors say.
+//! The costs of opening an index, queries where objects lack entries, and the texts of their
+//! errors.
 
 use permazen::kv::counting::Counter;
 

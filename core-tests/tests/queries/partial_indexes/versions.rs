@@ -13,7 +13,7 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// What an object contains. Constants are numbers, as they are in the version that reads them.
+/// The content of an object. Constants are numbers, as they are in the version that reads them.
 #[derive(Debug, Clone, PartialEq)]
 struct Content {
     state: Option<i64>,

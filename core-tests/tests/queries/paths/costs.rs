@@ -1,4 +1,4 @@
-//! What steps of paths and `referrers` cost, as their documentation promises.
+//! The costs of steps of paths and of `referrers`, as their documentation promises.
 
 use permazen::kv::counting::CountingStore;
 use permazen::kv::memory::MemoryStore;

@@ -206,7 +206,7 @@ fn any_object_is_followed_along_a_shared_field() {
         let owned: Path<Person, Any, Many> = Path::of::<Person>().from(Owned::OWNER);
         assert_eq!(ids!(w.ann.follow(&owned)?), [w.dog.id(), w.car.id()].into());
         assert_eq!(ids!(w.bob.follow(&owned)?), [w.cat.id(), w.snake.id()].into());
-        // The people who like the pets of a person: a reference to any object refers to a kind,
+        // The people that like the pets of a person: a reference to any object refers to a kind,
         // too.
         let fans = Path::of::<Person>().from(PetKind::OWNED.owner).from(Person::LIKES);
         assert_eq!(w.ann.follow(&fans)?.to_vec()?, [w.ann]);

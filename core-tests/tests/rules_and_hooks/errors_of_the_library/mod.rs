@@ -82,7 +82,7 @@ mod now {
     }
 }
 
-/// What goes wrong in a function.
+/// The failure of a function.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Fault {
     Refused,
@@ -290,7 +290,8 @@ impl Player {
     }
 }
 
-/// An object whose check is after those of players, and moves what other versions have stored.
+/// An object whose check is after those of players, and moves the values that other versions have
+/// stored.
 #[derive(PermazenObject, Default)]
 #[permazen(hooks, storage_id = 2000)]
 struct Mender {

@@ -24,7 +24,7 @@ struct Plain {
 }
 
 thread_local! {
-    /// What the functions return.
+    /// The error that the functions return.
     static GIVEN: Cell<Option<Error>> = const { Cell::new(None) };
 }
 

@@ -1,4 +1,4 @@
-//! What happens after the end of a transaction.
+//! Hooks and observers after the end of a transaction.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 

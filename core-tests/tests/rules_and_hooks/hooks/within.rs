@@ -62,7 +62,7 @@ fn is_refused(result: Result<()>) -> bool {
     true
 }
 
-/// What becomes of each place that calls the function, on this database.
+/// For each place that calls the function, the outcome on this database.
 fn calls(db: &Permazen) -> Vec<bool> {
     DB.set(Some(db.clone()));
     let entry = |hook: &str| Entry { nests: hook.to_owned() };

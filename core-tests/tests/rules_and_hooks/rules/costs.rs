@@ -1,4 +1,4 @@
-//! What rules cost in operations of the store.
+//! The costs of rules, in operations of the store.
 
 use permazen::PermazenObject;
 use permazen::kv::counting::{Counter, CountingStore};

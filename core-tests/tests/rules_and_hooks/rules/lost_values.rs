@@ -137,7 +137,8 @@ fn what_a_move_for_a_change_loses_must_be_set() {
         Ok(())
     })
     .unwrap();
-    // What it lacked before does not count: the e-mail address, and the label that no list had.
+    // The values that it lacked before do not count: the e-mail address, and the label that no list
+    // had.
     let report = db.check_rules().unwrap();
     assert_eq!(paths(&report.violations), ["Issue.labels", "Issue.email"]);
 }

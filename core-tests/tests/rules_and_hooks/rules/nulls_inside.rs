@@ -20,7 +20,7 @@ struct Album {
     guests: Vec<Option<String>>,
 }
 
-/// Stores what the struct cannot have.
+/// Stores a value that the struct cannot have.
 type Put = fn(&Tx, ObjId) -> permazen::object::Result<()>;
 const PUTS: [(&str, Put); 8] = [
     ("labels", |tx, id| labels(tx, id, true)),

@@ -1,4 +1,4 @@
-//! What must be unique, and what is exempt.
+//! Values that must be unique, and those that are exempt.
 
 use permazen::encoding::Value;
 use permazen::model::Rule;

@@ -295,7 +295,7 @@ fn the_conversion_of_a_type() {
             let run = db.upgrade_all().run().unwrap();
             assert_eq!(run.refused, u64::from(is_refused), "{field}: {run:?}");
             assert_eq!(check_views!(db, id, of_type), found);
-            // What is set in the schema that the object has is found there.
+            // A value that is set in the schema of the object is found there.
             change::<of_type::Thing>(&db, id, |it| it.set_number(1)).unwrap();
             assert_eq!(check_views!(db, id, of_type), found.replace("number: 5", "number: 1"));
         });

@@ -241,7 +241,7 @@ fn a_new_name_converts() {
     });
 }
 
-/// What reading the field, loading and the index tell would differ.
+/// Otherwise a read of the field, loading and the index would tell different values.
 #[test]
 fn the_conversion_of_a_type_may_not_change_a_field_of_the_same_definition() {
     on_each_store(|store| {

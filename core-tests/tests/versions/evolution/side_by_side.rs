@@ -112,7 +112,7 @@ mod field_removed {
             // Where nothing would be lost, nothing is in the way.
             let empty = create(&old, &old::Item { secret: 0, tags: vec![], ..item });
             assert!(change(&new, empty, set).unwrap());
-            // What a newer program accepts.
+            // A newer program that accepts the losses.
             let accepting = open::<accepting::Item>(store);
             let set = |item: Obj<'_, accepting::Item>| item.set_fresh(false);
             assert!(change(&accepting, id, set).unwrap());

@@ -1,4 +1,4 @@
-//! What becomes of each kind of field.
+//! Fields of each kind after a move.
 
 use std::sync::Arc;
 

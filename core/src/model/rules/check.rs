@@ -429,7 +429,8 @@ impl Validating {
 }
 
 impl Judgement {
-    /// The violation that stands for a judgement. What kept a function from a verdict is its cause.
+    /// The violation that stands for a judgement. The error that kept a function from a verdict is
+    /// its cause.
     pub(super) fn violation(self, id: ObjId) -> Option<Violation> {
         match self {
             Judgement::Right => None,

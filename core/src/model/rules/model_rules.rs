@@ -17,7 +17,7 @@ use crate::object::{IndexShape, NullAs, NullIn, WatchedFields, WatchedType};
 use crate::schema::{ResolvedField, ResolvedKind, SchemaBundle};
 
 impl Unique {
-    /// The rules of a model. What is wrong with them is added to `problems`.
+    /// The rules of a model. Their mistakes are added to `problems`.
     pub(super) fn of(binding: &Binding, problems: &mut Vec<ModelError>) -> Result<Vec<Self>> {
         let info = &binding.info;
         let mut rules = Vec::new();
@@ -62,7 +62,7 @@ impl Unique {
 }
 
 impl Rules {
-    /// The rules of a model. What is wrong with them is added to `problems`.
+    /// The rules of a model. Their mistakes are added to `problems`.
     pub(in crate::model) fn of(
         binding: &Binding,
         hooks: &[HooksAt],

@@ -155,7 +155,7 @@ fn scan(tx: &Tx, found: &mut OnViolation<'_>) -> Result<()> {
 /// objects are all new: hooks that validate, whose changes are kept, and then unique fields and
 /// singletons.
 pub(in crate::model) fn check_together(tx: &Tx) -> Result<()> {
-    // Hooks may change values, so uniqueness is looked at after them.
+    // Hooks may change values, so unique fields are checked after them.
     run_hooks(tx)?;
     let mut listed = Vec::new();
     for binding in tx.models()?.iter() {

@@ -57,7 +57,7 @@ impl Runs {
             Merged { runs: Vec::with_capacity(spans.len()), heap: Vec::new(), begun: false };
         for &(at, end) in spans {
             let mut run = Run { file: &self.file, at, end, common, ..Run::empty(&self.file) };
-            // What is read ahead need not be all.
+            // The bytes that are read ahead need not be all.
             run.bytes.reserve(usize::try_from(end - at).map_or(ahead, |all| ahead.min(all)));
             run.ahead = ahead;
             if run.read()? {

@@ -55,7 +55,7 @@ pub struct NotMoved<E> {
 
 /// The outcome for the objects of one transaction.
 pub(crate) struct Done<E> {
-    /// How many of the given objects were looked at, from the first one.
+    /// How many of the given objects the batch has handled, from the first one.
     seen: usize,
     moved: u64,
     refused: Vec<NotMoved<E>>,
@@ -218,7 +218,7 @@ struct Run {
     refused: u64,
     /// How many objects were counted in the beginning.
     counted: Option<u64>,
-    /// How many objects were looked at.
+    /// How many objects the run has handled.
     seen: u64,
     /// The refused objects, which are not tried again.
     passed_over: HashSet<ObjId>,

@@ -107,7 +107,7 @@ struct Walk<'w> {
     place: &'w ReferenceField,
     holders: &'w [ObjId],
     target: ObjId,
-    /// How many holders were looked at.
+    /// How many holders the search has passed.
     done: usize,
     /// Whether the own pair of the next holder was seen, and the search is for its field.
     in_holder: bool,

@@ -64,9 +64,9 @@ impl Person {
 #[derive(PermazenObject, Debug, Clone, Default, PartialEq)]
 #[permazen(hooks, aliases(NoteOnPerson = Note<Person>, NoteOnNote = Note<NoteOnPerson> as "Reply"))]
 pub struct Note<T: Model> {
-    /// What it is about.
+    /// Its subject.
     pub about: Option<Ref<T>>,
-    /// What it says.
+    /// Its words.
     pub text: String,
 }
 

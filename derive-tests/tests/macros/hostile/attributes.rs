@@ -114,7 +114,7 @@ pub(crate) struct lower_case {
     pub(crate) d: bool,
 }
 
-/// What may not be allowed again.
+/// Lints that may not be allowed again.
 mod forbidden {
     #![forbid(
         missing_docs,

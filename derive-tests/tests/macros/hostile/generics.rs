@@ -25,7 +25,7 @@ impl Held {
 /// A reference.
 type To<'t, T> = <&'t T as Referring>::To;
 
-/// What a reference refers to.
+/// The target of a reference.
 pub(crate) trait Referring {
     /// A reference.
     type To;

@@ -1,4 +1,4 @@
-//! What compiles also works.
+//! The models that compile also work.
 
 use permazen::kv::memory::MemoryStore;
 use permazen::{Counter, Permazen, Result};

@@ -1,5 +1,5 @@
-//! What is wrong with the values and functions for objects of other schemas is reported where they
-//! are named.
+//! Mistakes in the values and functions for objects of other schemas are reported where they are
+//! named.
 use std::collections::BTreeMap;
 
 use permazen::{Counter, NewValues, OldValues, PermazenObject, Ref, Result};

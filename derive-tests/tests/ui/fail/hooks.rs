@@ -1,4 +1,4 @@
-//! What is wrong with a block of hooks is reported where it is written.
+//! A mistake in a block of hooks is reported where it is written.
 #![allow(unused_variables)]
 use std::collections::BTreeSet;
 

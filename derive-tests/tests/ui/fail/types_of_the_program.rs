@@ -1,4 +1,4 @@
-//! What only the compiler can know of a type is one error for each field.
+//! A mistake in a type that only the compiler can know is one error for each field.
 use std::collections::{BTreeMap, BTreeSet};
 
 use permazen::{PermazenObject, Ref};

@@ -110,7 +110,7 @@ fn generate(what: Generate) -> io::Result<()> {
 /// Prints an error of the command line, or its help. Returns the exit code.
 fn usage(error: &clap::Error) -> u8 {
     let text = error.render().to_string();
-    // What is no exit code is the one of a failure.
+    // A number that is no exit code stands for a failure.
     let code = u8::try_from(error.exit_code()).unwrap_or(FAILED);
     // The error repeats arguments, which may contain control characters: print it escaped.
     if error.use_stderr() && text.chars().any(|c| c != '\n' && needs_escape(c)) {

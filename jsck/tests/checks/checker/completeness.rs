@@ -5,14 +5,12 @@
 //! kind are tried, spread evenly. A mutant of the larger music database takes much longer, so only
 //! `PERMAZEN_MUSIC_MUTANTS` (default 2) of these are tried.
 
-use std::path::Path;
-
-use flate2::read::GzDecoder;
 use permazen::kv::memory::MemoryStore;
-use permazen::kv::{Direction, KeySpan, KvDatabase, KvRead, KvTransaction, TxOptions, xml};
+use permazen::kv::{KvDatabase, KvRead, KvTransaction, TxOptions};
 use permazen_jsck::{Finding, OnlineCheck, Options, check, repair};
 
-use super::naive::{Pairs, is_healthy};
+use super::naive::is_healthy;
+use crate::support::{Pairs, load, pairs};
 
 #[test]
 fn reference_database_every_pair_deleted_and_every_byte_changed() {
@@ -21,7 +19,7 @@ fn reference_database_every_pair_deleted_and_every_byte_changed() {
 
 #[test]
 fn music_pairs_deleted_and_bytes_changed() {
-    mutate("databases/music/kv.xml", mutants("PERMAZEN_MUSIC_MUTANTS", 2));
+    mutate("databases/music/kv.xml.gz", mutants("PERMAZEN_MUSIC_MUTANTS", 2));
 }
 
 #[derive(Default)]
@@ -162,10 +160,10 @@ fn check_online(kv: &dyn KvRead, entries: u64, findings: &mut Vec<String>) -> bo
 
 /// Repair either refuses and changes nothing, or leaves a healthy database.
 fn mend(kv: &mut (dyn KvTransaction + Send), at: &[String]) {
-    let before = pairs_of(kv);
+    let before = pairs(kv);
     let repaired =
         repair(kv, &Options::default(), &mut |_| {}, &mut |_| {}, &mut |_| Ok(())).expect("repair");
-    let after = pairs_of(kv);
+    let after = pairs(kv);
     if repaired.left.unrepairable > 0 {
         assert_eq!(before, after, "refused, but changed at {at:?}");
     } else {
@@ -173,32 +171,9 @@ fn mend(kv: &mut (dyn KvTransaction + Send), at: &[String]) {
     }
 }
 
-fn load(file: &str) -> MemoryStore {
-    let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/data");
-    let store = MemoryStore::new();
-    let mut kv = store.begin(&TxOptions::writing()).expect("begin");
-    match std::fs::File::open(data.join(file)) {
-        Ok(plain) => xml::load(&mut *kv, plain),
-        Err(_) => {
-            let gz = std::fs::File::open(data.join(format!("{file}.gz"))).expect("test data");
-            xml::load(&mut *kv, GzDecoder::new(gz))
-        }
-    }
-    .expect("a dump");
-    kv.commit().expect("commit");
-    store
-}
-
 fn all(store: &MemoryStore) -> Pairs {
     let kv = store.begin(&TxOptions::reading()).expect("begin");
-    pairs_of(&*kv)
-}
-
-fn pairs_of(kv: &(dyn KvTransaction + Send)) -> Pairs {
-    kv.scan(KeySpan::FULL, Direction::Forward)
-        .expect("scan")
-        .map(|pair| pair.map(|(key, value)| (key.into_owned(), value.into_owned())).expect("pair"))
-        .collect()
+    pairs(&*kv)
 }
 
 fn hex(bytes: &[u8]) -> String {

@@ -1,35 +1,23 @@
 //! Damage in particular places: the class it gets, and what repair makes of it.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use flate2::read::GzDecoder;
 use permazen::__internal::schema::{deflate, inflate};
 use permazen::kv::memory::MemoryStore;
-use permazen::kv::{Direction, KeySpan, KvDatabase, KvRead, KvTransaction, TxOptions, xml};
+use permazen::kv::{KvDatabase, KvTransaction, TxOptions};
 use permazen::schema::SchemaIndex;
 use permazen_jsck::{Class, Options, RepairReport, RepairScope, check, repair};
 
-use crate::support::{bytes, change, data};
-
-type Pairs = BTreeMap<Vec<u8>, Vec<u8>>;
+use crate::support::{Pairs, bytes, change, load, pairs};
 
 /// One of the databases that golden cases start from, with changes made to it.
 fn damaged(base: &str, changes: &[(&str, Option<&str>)]) -> MemoryStore {
-    let file = data(&format!("corruptions/bases/{base}.xml.gz"));
-    let file = std::fs::File::open(file).expect("data");
-    let store = MemoryStore::new();
+    let store = load(&format!("corruptions/bases/{base}.xml.gz"));
     let mut kv = store.begin(&TxOptions::writing()).expect("begin");
-    xml::load(&mut *kv, std::io::BufReader::new(GzDecoder::new(file))).expect("load");
     change(&mut *kv, changes);
     kv.commit().expect("commit");
     store
-}
-
-fn pairs(kv: &(impl KvRead + ?Sized)) -> Pairs {
-    let scan = kv.scan(KeySpan::FULL, Direction::Forward).expect("scan");
-    scan.map(|pair| pair.expect("pair")).map(|(k, v)| (k.into_owned(), v.into_owned())).collect()
 }
 
 fn classes(store: &MemoryStore) -> Vec<Class> {
@@ -43,7 +31,7 @@ fn mend(kv: &mut (dyn KvTransaction + Send), options: &Options) -> RepairReport 
     repair(kv, options, &mut |_| {}, &mut |_| {}, &mut |_| Ok(())).expect("repair")
 }
 
-/// What repair makes of a database, with at most `limit` findings in each run.
+/// The pairs of a database after repairs, with at most `limit` findings in each run.
 fn mended(store: &MemoryStore, limit: u64) -> Pairs {
     let mut kv = store.begin(&TxOptions::writing()).expect("begin");
     let mut options = Options::default();

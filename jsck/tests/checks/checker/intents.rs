@@ -1,16 +1,14 @@
-//! What a repair announces before it changes anything, and what it counts.
+//! The changes that a repair announces before it makes any, and its counts.
 
 use std::cell::Cell;
 use std::io;
 
 use permazen::kv::counting::CountingStore;
 use permazen::kv::memory::MemoryStore;
-use permazen::kv::{Direction, KeySpan, KvDatabase, KvRead, TxOptions, xml};
+use permazen::kv::{KvDatabase, TxOptions};
 use permazen_jsck::{Error, Intent, Options, check, repair};
 
-use crate::support::{STALE_ENTRY, change, data};
-
-type Pairs = Vec<(Vec<u8>, Vec<u8>)>;
+use crate::support::{STALE_ENTRY, change, fill, pairs};
 
 /// Damage of objects and of indexes.
 const DAMAGE: [(&str, Option<&str>); 6] = [
@@ -24,17 +22,8 @@ const DAMAGE: [(&str, Option<&str>); 6] = [
 
 fn damaged() -> MemoryStore {
     let store = MemoryStore::new();
-    let mut kv = store.begin(&TxOptions::writing()).expect("begin");
-    xml::load(&mut *kv, std::fs::File::open(data("reference/R.kv.xml")).expect("data"))
-        .expect("load");
-    change(&mut *kv, &DAMAGE);
-    kv.commit().expect("commit");
+    fill(&store, |kv| change(kv, &DAMAGE));
     store
-}
-
-fn pairs(kv: &(impl KvRead + ?Sized)) -> Pairs {
-    let scan = kv.scan(KeySpan::FULL, Direction::Forward).expect("scan");
-    scan.map(|pair| pair.expect("pair")).map(|(k, v)| (k.into_owned(), v.into_owned())).collect()
 }
 
 #[test]

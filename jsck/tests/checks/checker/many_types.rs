@@ -1,5 +1,5 @@
 //! A check of a database with thousands of types costs so much for each type, not for each pair of
-//! types. What is counted is the same each time: operations of the store and allocations of memory.
+//! types. The counts are the same each time: operations of the store and allocations of memory.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;

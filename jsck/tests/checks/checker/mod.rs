@@ -1,4 +1,4 @@
-//! What a check finds and what a repair makes of it, called as a library.
+//! Checks and repairs, called as a library.
 
 mod catalogue;
 mod completeness;

@@ -1,18 +1,16 @@
 //! Many random changes at once. A check ends and changes nothing. Repair ends with a database in
-//! which nothing is found, or refuses. What repair announces before it changes anything brings the
-//! old pairs back. Repair of derived data leaves objects unchanged.
+//! which nothing is found, or refuses. The changes that repair announces before it makes any bring
+//! the old pairs back. Repair of derived data leaves objects unchanged.
 //!
 //! `PERMAZEN_MUTATIONS` sets the number of rounds (120 for the small database).
 
 use std::collections::BTreeMap;
-use std::path::Path;
 
-use flate2::read::GzDecoder;
-use permazen::kv::memory::MemoryStore;
-use permazen::kv::{Direction, KeySpan, KvDatabase, KvTransaction, TxOptions, xml};
+use permazen::kv::{KvDatabase, KvTransaction, TxOptions};
 use permazen_jsck::{Intent, Options, RepairScope, check, repair};
 
-use super::naive::{self, Pairs, is_healthy};
+use super::naive::{self, is_healthy};
+use crate::support::{Pairs, load, pairs};
 
 #[test]
 fn the_reference_database() {
@@ -47,7 +45,7 @@ impl Random {
 
 fn mutate(file: &str, costly: u64) {
     let store = load(file);
-    let pairs = pairs_of(&*store.begin(&TxOptions::reading()).expect("begin"));
+    let pairs = pairs(&*store.begin(&TxOptions::reading()).expect("begin"));
     let keys: Vec<&Vec<u8>> = pairs.keys().collect();
     let rounds: u64 = match std::env::var("PERMAZEN_MUTATIONS") {
         Ok(number) => number.parse().expect("PERMAZEN_MUTATIONS: a number"),
@@ -106,7 +104,7 @@ fn change(kv: &mut (dyn KvTransaction + Send), keys: &[&Vec<u8>], random: &mut R
     .expect("change");
 }
 
-/// What repair announces before it makes changes: for each key, the old and the new value.
+/// The changes that repair announces before it makes them: for each key, the old and the new value.
 #[derive(Default)]
 struct Undo(BTreeMap<Vec<u8>, [Option<Vec<u8>>; 2]>);
 
@@ -133,12 +131,12 @@ impl Undo {
 
 /// Returns whether something was repaired.
 fn judge(kv: &mut (dyn KvTransaction + Send), round: u64) -> bool {
-    let before = pairs_of(kv);
+    let before = pairs(kv);
     let options = Options::default();
     let mut findings = Vec::new();
     let sink = &mut |finding: &permazen_jsck::Finding| findings.push(finding.to_string());
     let report = check(&*kv, &options, sink).expect("damage is no error");
-    assert_eq!(pairs_of(kv), before, "round {round}: a check changed something");
+    assert_eq!(pairs(kv), before, "round {round}: a check changed something");
     assert_eq!(report.is_clean(), is_healthy(&before), "round {round}: {findings:#?}");
 
     derived_only(kv, &before, round);
@@ -147,7 +145,7 @@ fn judge(kv: &mut (dyn KvTransaction + Send), round: u64) -> bool {
     let keep = &mut |intent: &Intent<'_>| undo.note(intent);
     let repaired = repair(kv, &options, &mut |_| {}, &mut |_| {}, keep).expect("repair ends");
     assert_eq!(repaired.found, report, "round {round}");
-    let after = pairs_of(kv);
+    let after = pairs(kv);
     if repaired.left.unrepairable > 0 {
         assert_eq!(after, before, "round {round}: refused, but changed");
         return false;
@@ -156,7 +154,7 @@ fn judge(kv: &mut (dyn KvTransaction + Send), round: u64) -> bool {
     let again = check(&*kv, &options, &mut |_| {}).expect("damage is no error");
     assert!(again.is_clean(), "round {round}: something was left: {findings:#?}");
     undo.apply(kv, &after);
-    assert_eq!(pairs_of(kv), before, "round {round}: undone, but not as before");
+    assert_eq!(pairs(kv), before, "round {round}: undone, but not as before");
     repaired.changes > 0
 }
 
@@ -167,30 +165,9 @@ fn derived_only(kv: &mut (dyn KvTransaction + Send), before: &Pairs, round: u64)
     let mut undo = Undo::default();
     let keep = &mut |intent: &Intent<'_>| undo.note(intent);
     repair(kv, &options, &mut |_| {}, &mut |_| {}, keep).expect("repair ends");
-    let after = pairs_of(kv);
+    let after = pairs(kv);
     let objects = naive::object_pairs(before);
     assert_eq!(naive::object_pairs(&after), objects, "round {round}: objects were changed");
     undo.apply(kv, &after);
-    assert_eq!(pairs_of(kv), *before, "round {round}: undone, but not as before");
-}
-
-fn load(file: &str) -> MemoryStore {
-    let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/data").join(file);
-    let store = MemoryStore::new();
-    let mut kv = store.begin(&TxOptions::writing()).expect("begin");
-    let dump = std::fs::File::open(&data).expect("test data");
-    match file.ends_with(".gz") {
-        true => xml::load(&mut *kv, GzDecoder::new(dump)),
-        false => xml::load(&mut *kv, dump),
-    }
-    .expect("a dump");
-    kv.commit().expect("commit");
-    store
-}
-
-fn pairs_of(kv: &(dyn KvTransaction + Send)) -> Pairs {
-    kv.scan(KeySpan::FULL, Direction::Forward)
-        .expect("scan")
-        .map(|pair| pair.map(|(key, value)| (key.into_owned(), value.into_owned())).expect("pair"))
-        .collect()
+    assert_eq!(pairs(kv), *before, "round {round}: undone, but not as before");
 }

@@ -3,11 +3,10 @@
 use std::path::Path;
 use std::process::Command;
 
-use permazen::kv::memory::MemoryStore;
-use permazen::kv::{KvDatabase, TxOptions, xml};
+use permazen::kv::{KvDatabase, TxOptions};
 use permazen_jsck::{Options, RepairReport, check, repair};
 
-use crate::support::{STALE_ENTRY, bytes, data};
+use crate::support::{STALE_ENTRY, bytes, load};
 
 /// The variable with which this test starts itself. The value is the directory for temporary files,
 /// which holds for all of a process.
@@ -31,10 +30,8 @@ fn the_error_names_the_directory_and_what_decides_it() {
 }
 
 fn errors_name(missing: &Path) {
-    let store = MemoryStore::new();
+    let store = load("reference/R.kv.xml");
     let mut kv = store.begin(&TxOptions::writing()).expect("begin");
-    xml::load(&mut *kv, std::fs::File::open(data("reference/R.kv.xml")).expect("data"))
-        .expect("load");
     // Without differences, nothing is collected.
     let mut options = Options::default();
     options.sort_memory = 0;

@@ -25,7 +25,7 @@ struct Shell {
     commits: Cell<u32>,
     /// Whether it was asked to stop just before the commit.
     refuses: bool,
-    /// What another program does just before the commit.
+    /// The work of another program just before the commit.
     meanwhile: Option<Box<dyn Fn()>>,
     encodings: Arc<EncodingRegistry>,
 }
@@ -186,7 +186,7 @@ fn an_open_xml_dump_is_opened_again_and_a_store_in_memory_is_not() {
     );
 }
 
-/// What the host knows counts.
+/// The encodings that the host knows count.
 #[test]
 fn the_encodings_are_those_of_the_host() {
     #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -178,7 +178,7 @@ fn no_output_has_control_or_format_characters_of_the_database() {
     let text = shown(&["--repair", "--yes", "--json", "--undo-file", undo], &path, 1);
     assert!(text.contains(r"undo\u202e\u009b\udb40\udc41"), "{text}");
     shown(&["--apply-undo", undo], &path, 0);
-    // What other programs may do with findings.
+    // Other programs may print findings.
     let store = LmdbStore::open(&path).expect("open");
     let kv = store.begin(&TxOptions::reading()).expect("begin");
     let sink = &mut |finding: &_| is_harmless(&format!("{finding}"), &["Display"]);

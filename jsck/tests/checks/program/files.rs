@@ -1,5 +1,5 @@
-//! What the program does with paths that are no files, with files that cannot be written, and with
-//! files that it only reads.
+//! The program with paths that are no files, with files that cannot be written, and with files that
+//! it only reads.
 #![cfg(unix)]
 
 use std::collections::BTreeMap;
@@ -61,7 +61,7 @@ fn what_is_no_file_is_refused_in_words() {
             &["--online", "--position", file, &path],
             &["--schema", &schema, &path],
         ] {
-            // What is read as text can come from a pipe.
+            // A file that is read as text can be a pipe.
             if kind == "a named pipe" {
                 continue;
             }

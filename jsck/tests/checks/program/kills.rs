@@ -9,14 +9,14 @@ use std::time::Instant;
 
 use permazen::kv::lmdb::LmdbStore;
 use permazen::kv::sqlite::SqliteStore;
-use permazen::kv::{Direction, KeySpan, KvDatabase, TxOptions, xml};
+use permazen::kv::{KvDatabase, TxOptions};
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 
+use crate::support::{self, Pairs, fill};
+
 /// How many index entries of objects that do not exist a repair removes.
 const ENTRIES: usize = 1000;
-
-type Pairs = Vec<(Vec<u8>, Vec<u8>)>;
 
 fn open(path: &Path) -> Box<dyn KvDatabase> {
     if path.extension().is_some() {
@@ -29,15 +29,13 @@ fn open(path: &Path) -> Box<dyn KvDatabase> {
 /// The small reference database, with many index entries of objects that do not exist.
 fn damage(path: &Path) -> Pairs {
     let store = open(path);
-    let mut kv = store.begin(&TxOptions::writing()).unwrap();
-    let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/data/reference/R.kv.xml");
-    xml::load(&mut *kv, std::fs::File::open(data).unwrap()).unwrap();
-    for number in 0..ENTRIES as u32 {
-        // The index Person.name with the name `A…`.
-        let object = [&[0x10, 0, 0, 1][..], &number.to_be_bytes()].concat();
-        kv.put(&[&[0x11, b'A', 0][..], &object].concat(), b"").unwrap();
-    }
-    kv.commit().unwrap();
+    fill(&*store, |kv| {
+        for number in 0..ENTRIES as u32 {
+            // The index Person.name with the name `A…`.
+            let object = [&[0x10, 0, 0, 1][..], &number.to_be_bytes()].concat();
+            kv.put(&[&[0x11, b'A', 0][..], &object].concat(), b"").unwrap();
+        }
+    });
     pairs(&*store)
 }
 
@@ -56,9 +54,7 @@ fn copy(from: &Path, to: &Path) {
 }
 
 fn pairs(store: &dyn KvDatabase) -> Pairs {
-    let kv = store.begin(&TxOptions::reading()).unwrap();
-    let scan = kv.scan(KeySpan::FULL, Direction::Forward).unwrap();
-    scan.map(|pair| pair.unwrap()).map(|(k, v)| (k.into_owned(), v.into_owned())).collect()
+    support::pairs(&*store.begin(&TxOptions::reading()).unwrap())
 }
 
 fn jsck(path: &Path, options: &[&str]) -> Command {

@@ -123,7 +123,7 @@ fn advice_about_passwords_names_what_is_taken() {
     let refused = run(&format!("postgres://ann@127.0.0.1:{port}/db"));
     assert!(refused.contains("a password: name it in PGPASSWORD or in ~/.pgpass"), "{refused}");
     asking.join().expect("a server");
-    // What is missing here is found before a connection is made.
+    // A password that is missing here is found before a connection is made.
     let refused = run("etcd://ann@127.0.0.1:1/db");
     assert!(refused.contains("no password: name it in ETCD_PASSWORD"), "{refused}");
 }

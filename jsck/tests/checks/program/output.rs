@@ -1,4 +1,4 @@
-//! What the program prints, and when.
+//! The output of the program, and when it comes.
 
 use std::fs;
 use std::path::Path;

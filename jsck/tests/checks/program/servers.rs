@@ -6,8 +6,8 @@ use serde_json::Value;
 
 use crate::support::{fill, jsck, lines};
 
-/// The program says what can lose commits, since that is what a check is about. What only makes the
-/// server slow, it does not say.
+/// The program says what can lose commits, since that is what a check is about. It does not name
+/// settings that only make the server slow.
 #[test]
 fn settings_of_a_server_that_endanger_commits_are_warned_of() {
     let settings = ["fsync=off", "max_pred_locks_per_transaction=64"];

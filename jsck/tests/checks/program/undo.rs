@@ -4,10 +4,10 @@ use std::fs;
 use std::path::Path;
 
 use permazen::kv::lmdb::LmdbStore;
-use permazen::kv::{Direction, KeySpan, KvDatabase, TxOptions};
+use permazen::kv::{KvDatabase, TxOptions};
 use serde_json::Value;
 
-use crate::support::{STALE_ENTRY, bytes, change, damaged, data, jsck, stdout};
+use crate::support::{self, Pairs, STALE_ENTRY, bytes, change, damaged, data, jsck, stdout};
 
 /// The meta-data of an object, with an unknown flag. Without it, the value is `01`.
 const SPOILED: (&str, Option<&str>) = ("2000000000000001", Some("0105"));
@@ -20,11 +20,9 @@ fn repaired(damage: &[(&str, Option<&str>)]) -> (tempfile::TempDir, String, Stri
     (dir, path, undo)
 }
 
-fn pairs(path: &str) -> Vec<(Vec<u8>, Vec<u8>)> {
+fn pairs(path: &str) -> Pairs {
     let store = LmdbStore::open(path).expect("open");
-    let kv = store.begin(&TxOptions::reading()).expect("begin");
-    let scan = kv.scan(KeySpan::FULL, Direction::Forward).expect("scan");
-    scan.map(|pair| pair.expect("pair")).map(|(k, v)| (k.into_owned(), v.into_owned())).collect()
+    support::pairs(&*store.begin(&TxOptions::reading()).expect("begin"))
 }
 
 fn set(path: &str, key: &str, value: Option<&str>) {
@@ -104,7 +102,7 @@ fn pairs_that_changed_since_are_named_and_left() {
     let (_dir, path, undo) = repaired(&[STALE_ENTRY, SPOILED]);
     set(&path, "00ff01", Some("aa"));
     jsck(&["--apply-undo", &undo, &path]).assert().code(0);
-    assert!(pairs(&path).contains(&(bytes("00ff01"), bytes("aa"))));
+    assert_eq!(pairs(&path).get(&bytes("00ff01")), Some(&bytes("aa")));
 }
 
 #[test]
@@ -144,7 +142,7 @@ fn an_undo_file_that_is_cut_off_is_recognised_and_can_be_used_as_far_as_it_goes(
     let text = stdout(&mut jsck(&["--apply-undo", cut_name, "--force=incomplete", &path]), 0);
     assert!(text.contains("is cut off") && text.contains("1 changes undone"), "{text}");
     let now = pairs(&path);
-    let has = |pair: (&str, &str)| now.contains(&(bytes(pair.0), bytes(pair.1)));
+    let has = |pair: (&str, &str)| now.get(&bytes(pair.0)) == Some(&bytes(pair.1));
     assert_ne!(has((SPOILED.0, "0105")), has((STALE_ENTRY.0, "")), "one of two was undone");
 }
 

@@ -170,11 +170,11 @@ impl PartOfValue<'_> {
             let names: HashMap<_, _> =
                 wanted.iter().map(|wanted| (wanted.part.digest, *wanted)).collect();
             let result = claimed.get(source, |arrived| self.store_arrived(&names, arrived, source));
+            // Dropped before the wait below, or this thread would wait for itself.
             drop(claimed);
             result?;
             // Wait for the pieces that other threads fetch, then check again which pieces are
-            // missing. These threads may need the right to write to the host, which this one may
-            // have.
+            // missing. These threads may need the write lock of the host, which this one may hold.
             if others_fetch {
                 check_can_begin(&*self.page.shared.open.host)?;
             }
@@ -197,6 +197,7 @@ impl PartOfValue<'_> {
                 Err(LedgerError::Integrity { kind, digest, expected, found, .. }) => {
                     let found = format!("{found}, from source {}", source.name());
                     let error = LedgerError::integrity(kind, &digest, expected, found);
+                    // Returned at the end: the good pieces of this answer are stored before.
                     wrong.get_or_insert(error.needed(|by| by.received = true));
                 }
                 Err(error) => return Err(error),
@@ -235,7 +236,7 @@ impl PartOfValue<'_> {
         open.rows.check_exists(&tx)?;
         let mut counts = open.rows.counts(&tx)?;
         let before = counts.pieces;
-        // The collection begins anew, and then marks the pieces below these.
+        // The collector then begins another round, which marks the pieces below these.
         if counts.round.can_remove() && self.may_lose_pieces_below(&tx, &counts, pieces)? {
             counts.end_round();
         }
@@ -243,6 +244,7 @@ impl PartOfValue<'_> {
             // It came from the remote, so it gets no row as a local piece.
             open.rows.add_piece(&mut tx, (*kind, digest), bytes, &mut counts)?;
         }
+        // Without a row of the commit, it is gone, and its reader gets that as an error.
         if !open.rows.add_pieces_of(&mut tx, &commit, counts.pieces - before)? {
             return Err(self.page.shared.expired(&commit));
         }
@@ -250,9 +252,9 @@ impl PartOfValue<'_> {
         Ok(tx.commit()?)
     }
 
-    /// Whether a piece below one of these index pieces is stored since before the round that runs.
-    /// If no commit reaches it in another way, that round removes it: it could not reach it through
-    /// the index piece while that was absent.
+    /// Whether a piece right below one of these index pieces was stored before the running round
+    /// began. If no commit reaches it in another way, the round removes it: it could not find it
+    /// through the index piece, which was absent.
     fn may_lose_pieces_below(
         &self,
         tx: &dyn KvRead,

@@ -42,7 +42,8 @@ use crate::value::reference::MAX_CHUNK;
 const WANTED: usize = 1_024;
 
 /// Receives commits that were made elsewhere, on a page with the same secret: each after its
-/// parents, with its nodes and its eager values. [`Page::receive`] makes one.
+/// parents, with its nodes and values, of which the lazy ones may be absent while the page is
+/// attached to a remote. [`Page::receive`] makes one.
 ///
 /// Received bytes are compared with digests, IDs and the rules of the format: a malicious sender
 /// can choose the content, and nothing else. A piece stays in memory until the first commit with it
@@ -180,9 +181,9 @@ impl Receiver {
     /// the right time where it was made: set the clock, and [squash](Page::squash) the branch onto
     /// the commit before it.
     ///
-    /// A time of 2⁶² ticks or more, which is after the year 4199, is still refused, unless it is
-    /// the next tick after that of the parent, and so is a commit that has a parent with a time of
-    /// 2⁶² + 2⁴⁰ ticks or more.
+    /// A time of 2⁶² ticks or more, which is November 4199 or later, is still refused, unless it is
+    /// at most one tick after that of the later parent, and so is a commit that has a parent with a
+    /// time of 2⁶² + 2⁴⁰ ticks or more.
     ///
     /// ```
     /// use std::time::{Duration, SystemTime};
@@ -226,9 +227,9 @@ impl Receiver {
         self
     }
 
-    /// The commits that were added although they are more than a day ahead of the clock, in the
-    /// order of their arrival. Empty unless [they are
-    /// accepted](Receiver::accepting_future_commits).
+    /// The added commits that are more than a day ahead of the clock, in the order of their
+    /// arrival. If such commits are not [accepted](Receiver::accepting_future_commits), these are
+    /// only commits that this page had already.
     pub fn future_commits(&self) -> &[CommitId] {
         &self.future_commits
     }
@@ -262,7 +263,7 @@ impl Receiver {
             }
             Kind::Index => drop(Index::parse(bytes.clone()).map_err(wrong)?),
             Kind::Chunk if bytes.is_empty() || bytes.len() > MAX_CHUNK => {
-                return Err(wrong("no bytes, or more than 65,536"));
+                return Err(wrong("it has no bytes, or more than 65,536"));
             }
             Kind::Chunk => {}
             Kind::Commit => {
@@ -353,8 +354,8 @@ impl Receiver {
                 return Ok(wanted);
             }
         }
-        // Before nothing is reported as missing, the search runs once more from the roots: stored
-        // pieces may have been collected since it began.
+        // Before this returns no piece, the search runs once more from the roots: stored pieces may
+        // have been collected since it began.
         let parents = self.parents(commit)?;
         let mut search = WantedSearch::new(1 + usize::from(commit.conflicts.is_some()));
         let wanted = self.search(&mut search, (commit, &parents), needs_lazy)?;
@@ -377,8 +378,8 @@ impl Receiver {
     }
 
     /// Adds a commit with this ID, whose parents and pieces are stored here or were received. If
-    /// the commit is stored already, only its grace time is cleared. Writes one transaction of the
-    /// host.
+    /// the commit is stored already, only the grace times of it and its ancestors are cleared.
+    /// Writes at most one transaction of the host.
     ///
     /// The commit does not become a head: use [`add_head`](Receiver::add_head),
     /// [`Page::create_branch`] or [`Page::set_tag`].
@@ -391,16 +392,17 @@ impl Receiver {
     ///   received.
     /// - [`LedgerError::ClockAhead`] if its time is more than a day ahead of the clock, unless the
     ///   receiver [accepts these](Receiver::accepting_future_commits).
-    /// - [`LedgerError::InvalidArgument`] if its generation is 2⁴⁰ − 2³² or more, or if it is ahead
-    ///   of the clock and its time is 2⁶² ticks or more and not the next one after that of its
-    ///   parent, or if a parent has a time of 2⁶² + 2⁴⁰ ticks or more.
+    /// - [`LedgerError::InvalidArgument`] if its generation is 2⁴⁰ − 2³² or more, or if it is that
+    ///   far ahead of the clock and its time is 2⁶² ticks or more and more than one tick after that
+    ///   of its later parent, or if a parent has a time of 2⁶² + 2⁴⁰ ticks or more.
     /// - If the page is gone, or the host fails.
     ///
     /// Nothing is changed then, and it can be added again.
     pub fn add_commit(&mut self, id: &CommitId, bytes: &[u8]) -> Result<()> {
         let commit = self.checked(id, bytes)?;
         let rows = &self.page.open.rows;
-        // Pinned before it is written, so that this process cannot collect it in between.
+        // Pinned before it is written, so that no collection of this process removes it before it
+        // gets a head.
         let (pin, (is_here, is_expiring)) = self.page.open.pinned_for(PinReason::Base, |tx| {
             Ok((*id, (rows.has_commit(&tx, id)?, rows.is_expiring(&tx, id)?)))
         })?;
@@ -412,11 +414,11 @@ impl Receiver {
             let draft = loop {
                 let parents = self.parents(&commit)?;
                 self.check_time_and_generation(id, &commit, &parents)?;
-                let draft = self.draft(&commit, &parents);
-                let draft =
-                    draft.map_err(|error| self.needed(id, self.explained(&parents, error)))?;
-                if self.retrying(|wait| self.write((id, &commit), &parents, &draft, wait))? {
-                    break draft.draft;
+                let incoming = self.incoming(&commit, &parents);
+                let incoming =
+                    incoming.map_err(|error| self.needed(id, self.explained(&parents, error)))?;
+                if self.retrying(|wait| self.write((id, &commit), &parents, &incoming, wait))? {
+                    break incoming.draft;
                 }
             };
             for node in &draft.nodes {
@@ -444,6 +446,7 @@ impl Receiver {
     /// and again meanwhile, or if the host fails.
     pub fn add_head(&self, branch: &str, id: &CommitId) -> Result<()> {
         self.page.add_head(branch, id)?;
+        // As after a commit of another process: heads that are merges wait for a moment.
         self.merging.wake(Trigger::Others);
         Ok(())
     }
@@ -455,6 +458,7 @@ impl Receiver {
                 Ok((_, None)) => KnownParent::First,
                 Ok((pin, Some(commit))) => KnownParent::Here { commit: Box::new(commit), pin },
                 Err(LedgerError::NoCommit { .. }) => {
+                    // A record of this page counts more than what the sender says.
                     let known = self.page.open.rows.pruned(&self.page.read()?, id)?;
                     let pruned = known.or_else(|| self.pruned.get(id).copied());
                     KnownParent::Pruned(pruned.ok_or_else(|| self.page.no_commit(id))?)
@@ -465,7 +469,8 @@ impl Receiver {
         Ok(parents)
     }
 
-    /// The trees of a commit.
+    /// The tree of a commit, and its tree of conflicts if it has one, each with those of the
+    /// parents that are stored here.
     fn trees(&self, commit: &Commit, parents: &[KnownParent]) -> Result<Vec<Tree<'_>>> {
         let here = || {
             parents.iter().filter_map(|parent| match parent {
@@ -483,7 +488,7 @@ impl Receiver {
     }
 
     /// The nodes and pieces that must be written with a commit.
-    fn draft(&self, commit: &Commit, parents: &[KnownParent]) -> Result<Incoming> {
+    fn incoming(&self, commit: &Commit, parents: &[KnownParent]) -> Result<Incoming> {
         let (from, is_attached) = (self.arriving(), self.page.is_attached()?);
         let (mut draft, mut needs_remote) = (Draft::unchanged(commit.root), false);
         let mut new = NewPieces::new(from, &self.page.secret);

@@ -12,7 +12,7 @@ use crate::page::retries::Retries;
 use crate::rows::retention::Pruned;
 use crate::rows::statuses::{Remote, StatusWriter};
 
-/// How long a commit waits for the right to write.
+/// How long a commit waits for the write lock of the host.
 const WAIT: Duration = Duration::from_secs(30);
 
 impl Receiver {

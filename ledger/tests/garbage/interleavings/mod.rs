@@ -20,7 +20,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use permazen_kv::memory::MemoryStore;
-use permazen_kv::{Direction, KeySpan, KvDatabase, KvRead, KvWrite, TxOptions};
+use permazen_kv::{KvDatabase, KvWrite, TxOptions};
 use permazen_ledger::{
     Clock, CommitId, LedgerError, MAIN, Page, PageId, Repository, Result, Retention, Secret,
 };
@@ -28,7 +28,7 @@ use permazen_ledger::{
 use self::receiving::Elsewhere;
 use self::turns::{COLLECTOR, End, Given, InTurn, Lists, OTHER, Turns};
 use crate::support::clock::TestClock;
-use crate::support::page::{Map, assert_clean_when, count_rows};
+use crate::support::page::{Map, assert_clean_when, count_rows, pairs, try_pairs};
 
 const MINUTE: Duration = Duration::from_secs(60);
 
@@ -50,15 +50,6 @@ fn process(host: impl KvDatabase + 'static, clock: &Arc<TestClock>) -> Process {
         page => page.unwrap(),
     };
     Process { repository, page, clock: Arc::clone(clock) }
-}
-
-fn map(read: &dyn KvRead) -> Result<Map> {
-    let mut map = Map::new();
-    for pair in read.scan(KeySpan::FULL, Direction::Forward)? {
-        let (key, value) = pair?;
-        map.insert(key.to_vec(), value.to_vec());
-    }
-    Ok(map)
 }
 
 /// Some leaves, and a value outside of them.
@@ -115,7 +106,7 @@ fn begin(with_references: bool, is_attached: bool) -> Begin {
         remote.mark_synced(&commits, &pieces, &[]).unwrap();
     }
     drop(first);
-    let rows: Vec<_> = map(&host.snapshot()).unwrap().into_iter().collect();
+    let rows: Vec<_> = pairs(&host.snapshot()).into_iter().collect();
     let time = clock.millis();
     let elsewhere = Elsewhere::new(&rows, time, &commits);
     Begin { rows, time, commits, elsewhere }
@@ -168,7 +159,7 @@ fn read(process: &Process, begin: &Begin) -> Result<()> {
     let Some(snapshot) = unless_gone(process.page.snapshot(&begin.commits[2]))? else {
         return Ok(());
     };
-    if let Some(found) = unless_gone(map(&snapshot))? {
+    if let Some(found) = unless_gone(try_pairs(&snapshot).map_err(LedgerError::from))? {
         assert!(found == content(3));
     }
     Ok(())
@@ -182,7 +173,7 @@ fn pin(process: &Process, begin: &Begin) -> Result<()> {
     clock.advance(MINUTE + MINUTE / 60);
     repository.maintain()?;
     clock.advance(2 * MINUTE);
-    assert!(map(&snapshot)? == content(4));
+    assert!(try_pairs(&snapshot)? == content(4));
     page.create_branch("read", &begin.commits[3])
 }
 
@@ -250,7 +241,7 @@ fn check_content(page: &Page, begin: &Begin, what: &str) {
     for head in names.into_iter().flatten().chain(tags) {
         for commit in page.log(head).unwrap() {
             let (id, _) = commit.unwrap();
-            let found = map(&page.snapshot(&id).unwrap()).unwrap();
+            let found = pairs(&page.snapshot(&id).unwrap());
             let number = found[&b"long"[..]][0];
             assert!(found == content(number), "{what}: commit {id}");
             if let Some(at) = begin.commits.iter().position(|commit| *commit == id) {

@@ -5,11 +5,12 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use permazen_ledger::{
-    CommitId, Digest, Kind, LedgerError, MAIN, Origin, Page, PageId, PageSnapshot, PieceSource,
-    Receiver, Result, Status,
+    CommitId, Digest, Kind, LedgerError, MAIN, Page, PageId, PageSnapshot, PieceSource, Receiver,
+    Result, Status,
 };
 
 use super::content::{content, number};
+use crate::support::page::parents;
 
 /// The remote as the source of pieces that are not here. Each ninth request fails.
 pub(crate) struct There(pub(crate) Page, pub(crate) AtomicUsize);
@@ -43,14 +44,6 @@ pub(crate) fn has(page: &Page, id: &CommitId) -> Result<bool> {
     match page.commit(id) {
         Err(LedgerError::NoCommit { .. }) => Ok(false),
         result => result.map(|_| true),
-    }
-}
-
-fn parents(origin: &Origin) -> Vec<CommitId> {
-    match origin {
-        Origin::Change { parent, .. } => vec![*parent],
-        Origin::Merge { parents } => parents.to_vec(),
-        other => panic!("{other:?}"),
     }
 }
 

@@ -19,7 +19,7 @@ fn two() -> (World, [permazen::ObjId; 2]) {
     (world, ids)
 }
 
-/// What a field of both contains after a change.
+/// The content of a field of both after a change.
 #[track_caller]
 fn after(change: &str, field: &str) -> String {
     let (world, ids) = two();

@@ -1,4 +1,4 @@
-//! What is wrong, and where.
+//! Mistakes, and their places.
 
 use permazen_query::parse::{MAX_DEPTH, MAX_LENGTH};
 use permazen_query::{parse, parse_script_bytes};

@@ -55,7 +55,7 @@ impl Random {
     }
 
     fn text(&mut self) -> String {
-        let words: Vec<_> = permazen_query::parse::words().collect();
+        let words: Vec<_> = permazen_query::parse::keywords().collect();
         match self.below(3) {
             0 => words[self.below(words.len() as u32) as usize].to_owned(),
             1 => ["Person", "name", "größe", "a$1", "_", "名前", "null"][self.below(7) as usize]

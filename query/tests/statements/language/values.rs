@@ -240,7 +240,7 @@ fn no_control_or_format_character_is_shown_in_any_form() {
     }
 }
 
-/// What is shown of these is not read back each time, because that always gives the same value.
+/// The texts of these values are not read back each time, because that always gives the same value.
 #[test]
 fn values_that_always_read_back() {
     let registry = EncodingRegistry::new();

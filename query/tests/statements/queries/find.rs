@@ -1,4 +1,4 @@
-//! What is found.
+//! The objects that statements find.
 
 use super::database::people;
 
@@ -64,7 +64,7 @@ fn conditions() {
         ("boss.boss.name = \"Bob\"", "11"),
         ("friends.name = \"Ann\"", "02 11 13"),
         ("boss.id = @0100000000000099", ""),
-        // What a version lacks reads as its default.
+        // A field that a version lacks reads as its default.
         ("visits = 0", "01 03 11 12 13"),
         ("visits >= 7", "02"),
         ("born is null", "01 02 03 11 12 13"),

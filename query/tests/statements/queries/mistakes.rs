@@ -125,7 +125,7 @@ fn mistakes_are_shown_where_they_are() {
     }
 }
 
-/// What is pasted without what belongs to it, and what is meant by another word.
+/// Values that are pasted without their signs, and words that mean another one.
 #[test]
 fn what_is_meant() {
     let fixture = people();

@@ -29,7 +29,7 @@ enum Step {
 }
 use Step::{Commit, Get, Put, Remove, Scan};
 
-/// What is there before, and the transactions.
+/// The pairs that are there before, and the transactions.
 #[derive(Debug)]
 struct Case {
     name: &'static str,
@@ -160,7 +160,7 @@ fn number(bytes: &[u8]) -> i64 {
 
 type Pairs = BTreeMap<String, i64>;
 
-/// What a program reads and leaves when it is alone.
+/// The sums that a program reads and the pairs that it leaves when it is alone.
 fn alone(steps: &[Step], pairs: &mut Pairs) -> Vec<i64> {
     let mut sum = 0;
     let mut sums = Vec::new();

@@ -30,7 +30,7 @@ pub fn rounds(full: usize, least: usize) -> usize {
     }
 }
 
-/// Programs at work on a bank. What goes wrong panics.
+/// Programs at work on a bank. A mistake is a panic.
 #[allow(missing_debug_implementations)]
 pub struct World<S> {
     /// How the store is opened to compare it with the records.

@@ -22,8 +22,8 @@ use super::objects::{obj_id, reading, schema_index};
 use super::scripts::newest_model;
 use crate::report::{Outcome, Report, fail, same, same_text};
 
-/// What leads from the database, or from the state before, to a state. The numbers of objects in
-/// each schema tell which step it is.
+/// The step from the database, or from the state before, to a state. The numbers of objects in each
+/// schema tell which step it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Step {
     /// Half of the objects, or all, are moved to the newest schema.

@@ -1,4 +1,4 @@
-//! What the pairs alone say about a database.
+//! Checks of a database by its pairs alone.
 
 use std::path::Path;
 
@@ -81,7 +81,7 @@ fn pairs(store: &dyn KvRead) -> Outcome<Vec<(Vec<u8>, Vec<u8>)>> {
         .collect()
 }
 
-/// What `jsck` finds.
+/// The findings of `jsck`.
 fn findings(store: &dyn KvRead) -> Outcome<Vec<String>> {
     let mut found = Vec::new();
     let mut sink = |finding: &permazen_jsck::Finding| found.push(finding.to_string());

@@ -23,7 +23,7 @@ type Run = fn(&str, &str, &mut Report);
 struct Kind {
     /// A file that has one of these is of this kind, unless it has one of another kind.
     lists: &'static [&'static str],
-    /// What else must hold.
+    /// Whether a file with one of the lists is of this kind.
     is: fn(&Json) -> bool,
     run: Run,
 }

@@ -49,7 +49,7 @@ pub struct Document {
     #[serde(default)]
     pairs: Pairs,
     pair_count: Option<usize>,
-    /// What Java calls the refusal.
+    /// The name of the refusal in Java.
     #[serde(default, rename = "error")]
     _error: IgnoredAny,
 }

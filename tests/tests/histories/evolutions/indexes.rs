@@ -1,4 +1,4 @@
-//! What an index must contain.
+//! The entries that an index must contain.
 
 use std::collections::BTreeSet;
 
@@ -10,7 +10,7 @@ use crate::evolutions::naive::{
 };
 use crate::evolutions::rules::{Known, Rules};
 
-/// What a query must find.
+/// The entries that a query must find.
 #[derive(Debug, Default)]
 pub(crate) struct Found {
     pub(crate) entries: BTreeSet<(Vec<Cell>, ObjId)>,
@@ -25,7 +25,7 @@ pub(crate) struct Found {
 }
 
 impl Rules {
-    /// What a query of an index must find.
+    /// The entries that a query of an index must find.
     pub(crate) fn find<'k>(
         &self,
         version: usize,

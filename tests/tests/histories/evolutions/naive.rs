@@ -1,5 +1,5 @@
-//! What must become of objects when programs of several versions use them: rules written down once
-//! more, as simply as possible, over values that are texts.
+//! The fate of objects that programs of several versions use: the rules written down once more, as
+//! simply as possible, over values that are texts.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -131,7 +131,7 @@ pub(crate) struct Spec {
     /// The value that the model states for objects that lack the field.
     pub(crate) default: Cell,
     pub(crate) policy: Policy,
-    /// What its own conversion makes of an object of another schema.
+    /// Its own conversion of an object of another schema.
     pub(crate) own: Option<OwnField>,
 }
 
@@ -149,8 +149,8 @@ impl Spec {
     }
 }
 
-/// What an index is of: a field or the elements of one, the keys of a map, its values, its values
-/// with their keys, or two fields.
+/// The values of an index: a field or the elements of one, the keys of a map, its values, its
+/// values with their keys, or two fields.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Index {
     Field(&'static [&'static str]),
@@ -225,7 +225,7 @@ pub(crate) enum Source<'v> {
     Missing,
 }
 
-/// What this version takes the value of a field from, in objects of another version.
+/// The source of the value of a field for this version, in objects of another version.
 pub(crate) fn source<'v>(to: &Version, field: &Spec, from: &'v Version) -> Source<'v> {
     let named = |name: &str| from.fields.iter().find(|old| old.name == name);
     match named(field.name) {
@@ -266,7 +266,7 @@ pub(crate) fn allows(of: Type, cell: &Cell, types: Types<'_>) -> bool {
     }
 }
 
-/// What an operation gives an object that moves.
+/// The value that an operation gives an object that moves.
 #[derive(Clone, Copy)]
 pub(crate) enum Given<'a> {
     Nothing,
@@ -292,7 +292,7 @@ pub(crate) enum Stays {
     TooLong,
 }
 
-/// What own conversions make: the fields they write, and the old ones that they take.
+/// The result of own conversions: the fields they write, and the old ones that they take.
 type Own = (Contents, BTreeSet<&'static str>);
 
 fn own(
@@ -386,8 +386,8 @@ pub(crate) fn moved(
     if lost.is_empty() { Ok(new) } else { Err(Stays::Refused(lost)) }
 }
 
-/// What the fields of an index have as the program sees them, whatever becomes of the others: where
-/// the object is if their definition is the same, else after a move.
+/// The values of the fields of an index as the program sees them, whatever becomes of the others:
+/// where the object is if their definition is the same, else after a move.
 pub(crate) fn columns(
     to: &Version,
     from: &Version,
@@ -428,7 +428,7 @@ pub(crate) fn columns(
     if lost.is_empty() { Ok(seen) } else { Err(Stays::Refused(lost)) }
 }
 
-/// What a field gets from one of another definition; `None` if that would lose something.
+/// The value that a field gets from one of another definition; `None` if that would lose something.
 pub(crate) fn carried(
     field: &Spec,
     before: &Spec,

@@ -97,7 +97,7 @@ indexes { Field("friend") => Item::FRIEND, Keys("scores") => Item::SCORES.key() 
     stars: one #[permazen(default = 4)] stars set_stars i32, &[], Some("4"), Exact;
 });
 
-/// What `size` becomes in [`v8`].
+/// The value of `size` in [`v8`].
 fn larger(old: &OldValues<'_>) -> Result<i64> {
     if !old.has("size") {
         return Ok(1);
@@ -131,7 +131,7 @@ indexes { Field("friend") => Item::FRIEND, Field("size") => Item::SIZE, Field("n
     friend: one friend set_friend Option<Ref<Any>>, &[], None, Exact;
 });
 
-/// What [`v9`] makes of an object of another schema: tags and stars become one text.
+/// The conversion by [`v9`] of an object of another schema: tags and stars become one text.
 fn from_old(old: &OldValues<'_>, new: &mut NewValues<'_, '_, v9::Item>) -> Result<()> {
     let mut joined = Vec::new();
     if let Ok(tags) = old.take_elements::<Option<String>>("tags") {
@@ -207,7 +207,7 @@ macro_rules! program {
             let models = Permazen::builder_shared(store).model::<$item::Item>().model::<Place>();
             $(let models = models.model::<$note::Note>();)?
             // A change may lose a required value as it moves the object. The rules would refuse it,
-            // and this is about what objects have afterwards.
+            // and this is about the values of objects afterwards.
             models.validation(Validation::Off).build().unwrap()
         };
         let name = concat!(stringify!($item) $(, " with ", stringify!($note))?);

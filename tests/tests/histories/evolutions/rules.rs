@@ -1,4 +1,4 @@
-//! What each operation must return, and what the object is afterwards.
+//! The result that each operation must return, and the object afterwards.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -19,7 +19,7 @@ pub(crate) struct Known {
     pub(crate) contents: Contents,
 }
 
-/// What an operation must return.
+/// The result that an operation must return.
 #[derive(Debug)]
 pub(crate) enum Expected {
     Done,
@@ -90,7 +90,7 @@ impl Rules {
         self.fitting(self.converted(version, old, Given::Nothing)?)
     }
 
-    /// What a program reads in a field of an object.
+    /// The result of a read of a field of an object.
     fn read(&self, field: &Spec, content: Content) -> Expected {
         let types = self.type_of();
         if field.is_required && content[0].0.is_none() {
@@ -102,8 +102,9 @@ impl Rules {
         Expected::Content(content)
     }
 
-    /// What a program sees in each field of an object where it is; `None` if that cannot be known
-    /// without moving the object. A required value that the object lacks cannot be known either.
+    /// The values that a program sees in each field of an object where it is; `None` if that cannot
+    /// be known without moving the object. A required value that the object lacks cannot be known
+    /// either.
     pub(crate) fn see(
         &self,
         version: usize,
@@ -138,7 +139,7 @@ impl Rules {
         to.fields.iter().map(|field| (field.means, see(field))).collect()
     }
 
-    /// What a program sees in an object where it is; `None` if it must move for that.
+    /// The content that a program sees in an object where it is; `None` if it must move for that.
     fn seen(&self, version: usize, old: &Known) -> Option<Contents> {
         let to = self.version(version, old.of_type);
         let from = self.version(old.version, old.of_type);
@@ -233,7 +234,7 @@ impl Rules {
         }
     }
 
-    /// What a change of one field returns, and the object after that.
+    /// The result of a change of one field, and the object after that.
     pub(crate) fn change(
         &self,
         version: usize,
@@ -358,7 +359,7 @@ impl Rules {
         self.fitting(moved)
     }
 
-    /// What a value with a base becomes when it is stored. If that fails, nothing changes.
+    /// The object after a value with a base was stored. If that fails, nothing changes.
     pub(crate) fn store_base(
         &self,
         version: usize,

@@ -1,4 +1,4 @@
-//! What programs do with objects.
+//! The steps of programs with objects.
 
 use std::collections::BTreeSet;
 
@@ -463,7 +463,7 @@ fn is_unknown(content: &Option<Content>) -> bool {
     *content == Some(unknown())
 }
 
-/// What an operation returns that gives nothing but its success.
+/// The result of an operation that gives nothing but its success.
 fn outcome(result: std::result::Result<Known, Stays>, old: &Known) -> (Expected, Known) {
     match result {
         Ok(new) => (Expected::Done, new),

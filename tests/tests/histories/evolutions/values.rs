@@ -226,7 +226,7 @@ impl<K: Simple + Ord, V: Simple> Whole for BTreeMap<K, V> {
     }
 }
 
-/// What an accessor returns.
+/// The value that an accessor returns.
 pub(crate) trait Accessed {
     fn read(self) -> Result<Content>;
 }

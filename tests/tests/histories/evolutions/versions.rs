@@ -1,4 +1,4 @@
-//! What the test does with a version of a program.
+//! A version of a program, as the test uses it.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use permazen::{ObjId, Permazen, PermazenObject, Ref, Result, Tx};
 use crate::evolutions::naive::{Cell, Content, Contents, Type, Version};
 use crate::evolutions::values::{Random, Simple, random_object};
 
-/// What an operation does to a field.
+/// The effect of an operation on a field.
 #[derive(Debug, Clone)]
 pub(crate) enum Effect {
     Set(Content),
@@ -26,7 +26,7 @@ pub(crate) enum How {
     Scanning,
 }
 
-/// What storing a value with a base did.
+/// The outcome of storing a value with a base.
 pub(crate) struct Merged {
     /// The value that the base alone gives.
     pub(crate) of_base: Result<Contents>,

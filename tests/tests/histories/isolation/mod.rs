@@ -3,9 +3,9 @@
 //!
 //! Histories: each object has a list. A transaction appends numbers that no other transaction
 //! appends. It reads lists, and ranges of an index over all lists. The final lists show the order
-//! of the appends. What a transaction has read shows which appends came before it and which after
-//! it. If these orders together with real time contradict each other, no serial execution explains
-//! the history.
+//! of the appends. The reads of a transaction show which appends came before it and which after it.
+//! If these orders together with real time contradict each other, no serial execution explains the
+//! history.
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
@@ -121,7 +121,7 @@ fn is_sound_in_history(page: &Page) {
     assert!(checked.old > 0, "{checked:?}");
 }
 
-/// What the checker finds.
+/// The findings of the checker.
 fn findings(db: &Database) -> Vec<String> {
     let tx = db.begin(&config().read_only()).unwrap();
     let mut findings = Vec::new();

@@ -9,7 +9,7 @@ use crate::models::steps::{New, Op, apply, is_refusal, op};
 use crate::models::transaction::is_of_store;
 use crate::models::{History, Program, count};
 
-/// What the operations of a transaction returned, and whether the transaction broke rules.
+/// The results of the operations of a transaction, and whether the transaction broke rules.
 struct Outcome {
     done: Vec<Result<New, Error>>,
     invalid: bool,

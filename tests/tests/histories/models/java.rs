@@ -20,7 +20,7 @@ use serde_json::{Value as Json, json};
 
 use crate::models::driver::Driver;
 
-/// What a Java program with classes of this shape would record.
+/// The schema that a Java program with classes of this shape would record.
 const SCHEMA: &str = include_str!("java.xml");
 
 #[derive(PermazenFields, Debug, Default, Clone, PartialEq)]

@@ -263,7 +263,7 @@ impl Settings {
     }
 }
 
-/// What the hook of the settings writes down.
+/// A line that the hook of the settings writes down.
 #[derive(PermazenObject, Debug, Clone)]
 pub(crate) struct Entry {
     pub(crate) text: String,

@@ -100,7 +100,7 @@ fn variable(name: &str, otherwise: u64) -> u64 {
 /// The store of a history.
 struct Store {
     kv: Arc<dyn KvDatabase>,
-    /// What makes its operations fail, if there is something.
+    /// The switch that makes its operations fail, if it has one.
     faults: Option<Faults>,
     /// The page of a ledger, if it is one.
     page: Option<Page>,

@@ -1,4 +1,4 @@
-//! What a database must contain after each step, and which rules that breaks.
+//! The content that a database must have after each step, and the rules that this breaks.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -199,7 +199,8 @@ pub(crate) fn logical(path: &str) -> (String, String) {
 }
 
 impl World {
-    /// What a transaction sees. Values that only the other version has are the defaults of that.
+    /// The content that a transaction sees. Values that only the other version has are the defaults
+    /// of that.
     pub(crate) fn read(tx: &Tx) -> Result<World> {
         let mut world = World::default();
         for object in tx.everything()? {

@@ -362,7 +362,7 @@ pub(crate) fn apply(world: &mut World, op: &Op, new: &[ObjId], program: u8) -> R
         Op::StoreUser(id, it) => (*id, find(world, id).map(|_| of_user(it))?),
         Op::StoreFilm(id, it) => {
             let mut film = of_film(it, Some(&it.coded.label));
-            // What the program does not know stays.
+            // A field that the program does not know stays.
             let other = if program == 1 { "genre" } else { "label" };
             film.set(other, find(world, id)?.value(other).clone());
             (*id, film)
@@ -464,7 +464,7 @@ fn apply_copy(
     world.put(id, thing)
 }
 
-/// What a refusal of the naive model must be in the database.
+/// Whether an error of the database is this refusal of the naive model.
 pub(crate) fn is_refusal(error: &Error, refused: Refused) -> bool {
     use permazen::object::Error as Object;
     match refused.0 {

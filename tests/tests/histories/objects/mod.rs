@@ -74,8 +74,8 @@ impl Object {
         }
     }
 
-    /// What happens when `gone` is deleted, except for deletions. `had_null`: a key has become null
-    /// in the same deletion before. Returns whether one does so.
+    /// The effects of the deletion of `gone`, except for further deletions. `had_null`: a key has
+    /// become null in the same deletion before. Returns whether one does so.
     fn forget(&mut self, gone: u8, had_null: bool) -> bool {
         let nullified: &[usize] = if self.version == 1 { &[0, 3] } else { &[3] };
         for &at in nullified {

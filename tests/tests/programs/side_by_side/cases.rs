@@ -1,7 +1,7 @@
 //! The table: kinds of changes, each with the program before and after it.
 //!
-//! All versions have `name`, `hits` and `marks`, each unchanged and indexed where it can be. What
-//! each case adds is what changes.
+//! All versions have `name`, `hits` and `marks`, each unchanged and indexed where it can be. The
+//! fields that a case adds are those that change.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -549,7 +549,7 @@ mod constants_changed {
             Black,
         }
 
-        /// What the old program says for it.
+        /// The name of the old program for it.
         fn meaning(color: Color) -> String {
             match color {
                 Color::Crimson => "Red".to_owned(),

@@ -17,7 +17,7 @@ const STORE: &str = "PERMAZEN_STORE";
 const PATH: &str = "PERMAZEN_PATH";
 const OBJECTS: &str = "PERMAZEN_OBJECTS";
 
-/// What precedes the journal in the output of the process.
+/// The beginning of the lines of the journal in the output of the process.
 const JOURNAL: &str = "journal ";
 
 /// The line that it prints after it has opened the database. It begins when it gets the order to.

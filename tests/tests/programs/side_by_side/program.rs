@@ -1,4 +1,4 @@
-//! What a version of a program does, as functions that the table of cases names.
+//! A version of a program, as functions that the table of cases names.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Debug;
@@ -40,8 +40,8 @@ pub struct Program {
     pub see: fn(&Tx) -> Result<BTreeMap<ObjId, Values>>,
     /// Asks all indexes.
     pub query: fn(&Tx) -> Result<Vec<Answer>>,
-    /// What it sees of an object that the other program has moved, if not the value: the default
-    /// of a field that the other program does not have.
+    /// The values that it sees of an object that the other program has moved, if they were not
+    /// kept: the default of a field that the other program does not have.
     pub defaults: &'static [(&'static str, &'static [&'static str])],
     /// The indexes that are incomplete while objects are in the schema of the other program.
     pub may_be_partial: &'static [&'static str],

@@ -9,13 +9,13 @@ use crate::tracker::program::lines::Lines;
 use crate::tracker::random::{Random, seed, setting};
 use crate::tracker::versions::{check_new, check_old};
 
-/// How many issues there are. There are about four times as many objects: so many that an upgrade
-/// has several batches, and that other versions work while it runs.
+/// How many issues there are. There are about four times as many objects, which are enough for
+/// several batches of an upgrade, and for other versions to work while it runs.
 fn issues() -> u32 {
     if std::env::var_os("PERMAZEN_ALL").is_some() { 600 } else { 400 }
 }
 
-/// What an undisturbed database shows after a number of days of work.
+/// The lines of an undisturbed database after a number of days of work.
 struct Expected {
     /// To version 1, without an upgrade.
     old: Vec<Lines>,

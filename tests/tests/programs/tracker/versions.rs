@@ -1,4 +1,4 @@
-//! What the versions see of each other's objects.
+//! The views that versions have of each other's objects.
 
 use crate::tracker::process::Tracker;
 use crate::tracker::program::lines::{ELSEWHERE, Lines};

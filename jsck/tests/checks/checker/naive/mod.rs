@@ -9,7 +9,7 @@ use permazen::ObjId;
 use permazen::encoding::{Encoding, EncodingRegistry, Reader, Value, uint};
 use permazen::schema::{ResolvedField, ResolvedType, SchemaIndex, UnknownEncodings};
 
-pub(crate) type Pairs = BTreeMap<Vec<u8>, Vec<u8>>;
+use crate::support::Pairs;
 
 /// Whether the pairs are exactly those of some database without damage.
 pub(crate) fn is_healthy(pairs: &Pairs) -> bool {
