@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use permazen_kv::{AtomicKvStore, KvDatabase, KvError, KvRead, KvTransaction, KvWrite, TxOptions};
 
@@ -12,7 +13,7 @@ use crate::ids::ProcessId;
 use crate::process::lease::{Process, WAIT};
 use crate::rows::opened as rows;
 use crate::rows::process::{lease, remove_lease};
-use crate::rows::repository::{PageRow, PageState, device, page_row};
+use crate::rows::repository::{PageRow, PageState, device, page_row, put_back_page_row};
 
 /// The pages that this process has open, each with a row in the repository.
 ///
@@ -60,9 +61,12 @@ impl Drop for Registration {
 
 impl Registration {
     /// Writes the rows of the opening, if that was not possible when the page was opened or may not
-    /// have been done. If it is not possible now either, the next change of the page tries again.
-    pub(crate) fn complete(&self, database: &dyn KvDatabase) {
-        self.open_registry.complete(self.page, database);
+    /// have been done.
+    ///
+    /// # Errors
+    /// If it is not possible now either. The next change of the page tries again.
+    pub(crate) fn complete(&self, database: &dyn KvDatabase, wait: Option<Duration>) -> Result<()> {
+        self.open_registry.complete(self.page, database, wait)
     }
 
     /// Writes the rows of the opening again: in the page's own database is the mark of an eviction
@@ -73,7 +77,8 @@ impl Registration {
     /// As [`open`](OpenRegistry::open).
     pub(crate) fn renew(&self, database: &dyn KvDatabase) -> Result<()> {
         let _writing = self.open_registry.writing()?;
-        match self.open_registry.write_rows(self.page, database, &TxOptions::writing()) {
+        let options = TxOptions::writing();
+        match self.open_registry.write_rows_if_possible(self.page, database, &options) {
             Err(error) if may_be_read(&error) => Ok(()),
             written => written,
         }
@@ -158,7 +163,7 @@ impl OpenRegistry {
         page: u64,
         database: &dyn KvDatabase,
     ) -> Result<Registration> {
-        self.write_rows(page, database, &TxOptions::writing())?;
+        self.write_rows_if_possible(page, database, &TxOptions::writing())?;
         self.change(page, |open| open.count += 1);
         Ok(Registration { open_registry: Arc::clone(self), page })
     }
@@ -166,42 +171,54 @@ impl OpenRegistry {
     /// Writes the rows of an opening, if the host can be written. If that fails, and there are no
     /// handles, the next maintenance removes what was written. The caller holds the lock of the
     /// writing.
+    fn write_rows_if_possible(
+        &self,
+        page: u64,
+        database: &dyn KvDatabase,
+        options: &TxOptions,
+    ) -> Result<()> {
+        let Err(error) = self.write_rows(page, database, options) else { return Ok(()) };
+        self.unless_read_only(page, database, error)?;
+        self.change(page, |open| open.is_written = false);
+        Ok(())
+    }
+
+    /// Writes the rows of an opening. The caller holds the lock of the writing.
     fn write_rows(&self, page: u64, database: &dyn KvDatabase, options: &TxOptions) -> Result<()> {
-        let (process, device) = match self.write(page, options) {
-            Ok(written) => written,
-            Err(error) => {
-                // The row may be there nevertheless. If not, that of an earlier opening counts.
-                if is_unknown(&error) {
-                    self.note_unsure(page, self.process.id());
-                }
-                self.unless_read_only(page, database, error)?;
-                self.change(page, |open| open.is_written = false);
-                return Ok(());
-            }
-        };
+        let written = self.write(page, options);
+        // The row may be there nevertheless. If not, that of an earlier opening counts.
+        if written.as_ref().is_err_and(is_unknown) {
+            self.note_unsure(page, self.process.id());
+        }
+        let (process, device) = written?;
         self.note_unsure(page, process);
-        if self.host.is_separate()
-            && let Err(error) = self.write_first_opened(page, database, device, options)
-        {
-            return self.unless_read_only(page, database, error);
+        if self.host.is_separate() {
+            self.write_first_opened(page, database, device, options)?;
         }
         self.change(page, |open| open.is_written = true);
         Ok(())
     }
 
     /// Writes the rows of the opening of a page that has handles, if they may not be there.
-    fn complete(&self, page: u64, database: &dyn KvDatabase) {
+    fn complete(&self, page: u64, database: &dyn KvDatabase, wait: Option<Duration>) -> Result<()> {
         let is_written = || self.pages().get(&page).is_none_or(|open| open.is_written);
         if is_written() {
-            return;
+            return Ok(());
         }
-        // The caller is about to write, and gets the error if that is not possible.
-        if let Ok(_writing) = self.writing()
-            // Another thread may have written them meanwhile.
-            && !is_written()
-        {
-            let _ = self.write_rows(page, database, &TxOptions::writing().with_wait(WAIT));
+        let _writing = self.writing()?;
+        // Another thread may have written them meanwhile.
+        if is_written() {
+            return Ok(());
         }
+        let mut options = TxOptions::writing();
+        options.wait = wait;
+        self.write_rows(page, database, &options).map_err(|error| match is_unknown(&error) {
+            // The change of the caller was certainly not done.
+            true => LedgerError::Busy {
+                what: format!("it is not known whether others are told that page {page} is open"),
+            },
+            false => error,
+        })
     }
 
     /// Changes the entry of a page, which is made if there is none.
@@ -301,8 +318,8 @@ impl OpenRegistry {
         let mut result = Ok(());
         for page in unsure {
             let options = TxOptions::writing().with_wait(WAIT);
-            let written =
-                self.host.of_page(page).and_then(|it| self.write_rows(page, &*it, &options));
+            let written = self.host.of_page(page);
+            let written = written.and_then(|it| self.write_rows_if_possible(page, &*it, &options));
             match written {
                 // It was deleted meanwhile.
                 Err(LedgerError::PageGone { .. } | LedgerError::Busy { .. }) => {}
@@ -441,11 +458,15 @@ impl OpenRegistry {
         // No other process writes the repository until this transaction ends, also where others
         // take the write lock only with their first write. So the row of the page tells whether an
         // eviction was decided, also if its outcome was unknown.
-        let Some(tx) = AtomicKvStore::hold(self.repository(), WAIT)? else { return Ok(()) };
-        in_use(&tx, page)?;
+        let Some(mut tx) = AtomicKvStore::hold(self.repository(), WAIT)? else { return Ok(()) };
+        let row = in_use(&tx, page)?;
         let mut of_page = database.begin(&TxOptions::writing().with_wait(WAIT))?;
         self.host.rows(page).unmark_deleted(&mut of_page)?;
-        Ok(of_page.commit()?)
+        of_page.commit()?;
+        // An eviction that has read before, and would write only now, has set a mark that is gone.
+        // This write is its conflict.
+        put_back_page_row(&mut tx, page, &row)?;
+        Ok(tx.commit()?)
     }
 
     /// Closes the pages of processes that have ended, with the present time as that of their

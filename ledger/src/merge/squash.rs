@@ -70,7 +70,7 @@ impl Page {
     pub fn squash(&self, branch: &str, onto: &CommitId, message: Option<&str>) -> Result<CommitId> {
         let shared = &self.shared;
         // The device tells which changes came from elsewhere, so its row must be there.
-        shared.complete_opening();
+        shared.complete_opening(None)?;
         let keep_version = shared.open.rows.keep_version(&shared.read()?)?;
         let state = shared.state(branch)?;
         let base = shared.commit(onto)?;

@@ -150,7 +150,12 @@ impl Replaced<'_> {
     /// The changes that were made on another device: they came from a copy of the page, which has
     /// them.
     fn changes_of_other_devices(&self, tx: &dyn KvRead) -> Result<BTreeSet<CommitId>> {
-        let Some(here) = self.shared.open.rows.device(tx)? else { return Ok(BTreeSet::new()) };
+        // It is written when the page is opened, or before the squash.
+        let Some(here) = self.shared.open.rows.device(tx)? else {
+            let page = self.shared.number();
+            let what = format!("page {page} has no row that names this device");
+            return Err(LedgerError::Busy { what });
+        };
         let is_other =
             |link: &RangeCommit| link.device.is_some_and(|of| of != here && of != [0; 16]);
         Ok(self.range.iter().filter(|(_, link)| is_other(link)).map(|(id, _)| *id).collect())

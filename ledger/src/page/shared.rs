@@ -1,6 +1,7 @@
 //! The state that all handles of a page share: its host, its rows, its caches and threads.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
 use permazen_kv::{KvRead, KvTransaction, TxOptions};
@@ -129,15 +130,19 @@ impl Shared {
 
     /// Begins a transaction of the host that changes the page.
     pub(crate) fn begin(&self, options: &TxOptions) -> Result<Box<dyn KvTransaction + Send>> {
-        self.complete_opening();
+        self.complete_opening(options.wait)?;
         Ok(self.open.host.begin(options)?)
     }
 
     /// Writes that the page is open, and the device if this is the first time, unless opening the
     /// page has done so: the host may have had no room then. Called before each change of its
     /// branches, tags and settings.
-    pub(crate) fn complete_opening(&self) {
-        self.registration.complete(&*self.open.host);
+    ///
+    /// # Errors
+    /// If that is not possible now either: without these rows, another process could delete the
+    /// page, and a squash could not tell which changes came from elsewhere.
+    pub(crate) fn complete_opening(&self, wait: Option<Duration>) -> Result<()> {
+        self.registration.complete(&*self.open.host, wait)
     }
 
     /// Removes the mark of an eviction that another process has begun, which took this one for

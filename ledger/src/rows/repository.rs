@@ -225,6 +225,11 @@ pub(crate) fn page_row(tx: &dyn KvRead, number: u64) -> Result<Option<PageRow>> 
     row.map(Some).ok_or_else(|| sealed::damaged(NO_PAGE, &key, "it is no page"))
 }
 
+/// Writes the row of a page again, as it was read.
+pub(crate) fn put_back_page_row(tx: &mut dyn KvWrite, number: u64, row: &PageRow) -> Result<()> {
+    put(tx, &of_page(BY_NUMBER, number), row.to_bytes())
+}
+
 /// Writes that a page is deleted: its rows are removed from now on.
 pub(crate) fn begin_removal(tx: &mut dyn KvWrite, number: u64, row: &PageRow) -> Result<()> {
     let row = PageRow { state: PageState::Deleting, ..row.clone() };

@@ -123,9 +123,8 @@ impl AtomicKvStore for PageStore {
             let tx = match held {
                 Some(tx) => tx,
                 None => {
-                    self.shared.complete_opening();
                     let left = wait.saturating_sub(begin.elapsed());
-                    self.shared.open.host.begin(&TxOptions::writing().with_wait(left))?
+                    self.shared.begin(&TxOptions::writing().with_wait(left))?
                 }
             };
             let base = (&*self.branch, &state);
@@ -149,7 +148,7 @@ impl AtomicKvStore for PageStore {
     }
 
     fn hold(&self, wait: Duration) -> Result<Option<Box<dyn KvTransaction + Send>>> {
-        self.shared.complete_opening();
+        self.shared.complete_opening(Some(wait))?;
         let Some(host) = AtomicKvStore::hold(&*self.shared.open.host, wait)? else {
             return Ok(None);
         };

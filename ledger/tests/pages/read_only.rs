@@ -10,7 +10,7 @@ use permazen_kv::lmdb::LmdbStore;
 use permazen_kv::memory::MemoryStore;
 use permazen_kv::sqlite::SqliteStore;
 use permazen_kv::{Capabilities, KvDatabase, KvError, KvRead, KvTransaction, KvWrite, TxOptions};
-use permazen_ledger::{LedgerError, MAIN, PageId, Repository};
+use permazen_ledger::{CommitId, LedgerError, MAIN, PageId, Repository};
 
 use super::separate::{Disk, Pages};
 use crate::support::page::{assert_all_clean, get, put};
@@ -168,6 +168,14 @@ fn a_page_that_was_opened_on_a_full_disk_is_recorded_as_open_when_it_is_written(
         left.store(made, Ordering::Relaxed);
         let page = repository.create_page("test", PageId::ROOT).unwrap();
         assert!(!other.usage().unwrap()[0].is_open);
+        // Others could delete it meanwhile, so it does not change before they are told.
+        let mut tx = page.database(MAIN).unwrap().begin(&TxOptions::writing()).unwrap();
+        tx.put(b"key", b"early").unwrap();
+        let error = tx.commit().unwrap_err();
+        assert!(matches!(error, KvError::Full { .. }), "separate: {is_separate}: {error}");
+        let error = page.squash(MAIN, &CommitId::FIRST, None).unwrap_err();
+        assert!(matches!(error, LedgerError::Host(KvError::Full { .. })), "{error}");
+        assert_eq!(get(&page, b"key"), None);
         left.store(u64::MAX, Ordering::Relaxed);
         put(&page, MAIN, b"key", b"value");
         assert!(other.usage().unwrap()[0].is_open);

@@ -64,7 +64,11 @@ fn child() {
                     started.wait();
                     put(page, MAIN, b"key", &[u8::from(is_new)]);
                 };
-                thread::Builder::new().spawn_scoped(scope, write).unwrap();
+                if let Err(error) = thread::Builder::new().spawn_scoped(scope, write) {
+                    // The others wait for this one: the scope would never end.
+                    println!("no thread starts: {error}");
+                    std::process::exit(1);
+                }
             }
         });
         let memory = Vec::<u8>::with_capacity(1 << 30);

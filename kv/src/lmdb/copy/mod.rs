@@ -45,11 +45,13 @@ fn create(
         NewFile::create(target, target.join("data.mdb"), EXISTS, readers)
     };
     let made = || -> Result<Copied> {
-        let mut tries = 0..TRIES;
+        let (mut tries, mut may_repeat) = (0..TRIES, true);
         let mut file = loop {
             match begin() {
                 // Another copy that has failed may have removed the directory, which was empty yet.
                 Err(_) if !target.exists() && tries.next().is_some() => {}
+                // A third one may have made it again since. What still stands is found again.
+                Err(_) if std::mem::take(&mut may_repeat) => {}
                 begun => break begun?,
             }
         };
