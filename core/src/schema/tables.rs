@@ -97,7 +97,7 @@ impl SchemaTables {
 
     /// A copy that will be changed and written.
     pub(super) fn to_change(&self) -> SchemaTables {
-        // What is written has its shortest form.
+        // Written values have their shortest form.
         SchemaTables { over_long: false, ..self.clone() }
     }
 
