@@ -37,6 +37,7 @@ impl Access {
 /// `PersonFields`, or the name that the struct asks for.
 pub(crate) fn accessors_name(model: &ObjectModel) -> Ident {
     let span = names::here(model.ident.span());
+    // A struct `r#type` has no `#` in the names that are made of its name.
     let given = model.accessors.clone();
     given.unwrap_or_else(|| format_ident!("{}Fields", model.ident.unraw(), span = span))
 }
@@ -91,6 +92,7 @@ pub(crate) fn getter(
     let krate = names::located(&model.krate, span);
     let m = quote_spanned!(span=> #krate::__private);
     let (result, body) = match &field.shape {
+        // A converted value is no reference for the program, whatever it is stored as.
         Shape::Simple(value) => match &value.reference {
             Some(ReferenceModel { target: Some(target), optional }) if !value.converted => {
                 let live = quote_spanned!(span=> <#target as #m::Referred>::Live<'t>);
@@ -189,12 +191,14 @@ pub(crate) fn setter(
     let mut doc = format!("Sets `{name}`.");
     let mut generics = None;
     let (argument, body) = match &field.shape {
+        // A counter is adjusted and not set, so that transactions need not be in conflict.
         Shape::Counter => return None,
         Shape::Simple(value) if value.converted => {
             let (function, types) = conversion(model, field, value, "set_converted");
             (quote!(#ty), quote!(#m::Handle::#function::<#types>(&#object, #at, __value)))
         }
         Shape::Simple(value) => {
+            // The value is generic, so that a `&str` sets a `String`, and an object a reference.
             let disk = &value.ty;
             let body = quote!(#m::Handle::set::<#disk>(&#object, #at, __value));
             (quote!(impl #m::EncodeAs<#disk>), body)
@@ -236,6 +240,7 @@ pub(crate) fn setter(
 /// never null.
 pub(crate) fn nullable(model: &ObjectModel) -> TokenStream {
     let krate = &model.krate;
+    // Where the target is written, `parse_object.rs` has checked this already.
     let hidden = model.fields.iter().flat_map(FieldModel::values).filter(|value| {
         value.inverse_delete == Some(DeleteAction::Nullify)
             && value.reference.as_ref().is_some_and(|reference| reference.target.is_none())

@@ -75,6 +75,7 @@ pub(crate) fn instances(input: &DeriveInput, role: Role, errors: &mut Errors) ->
     for lifetime in &lifetimes {
         errors.at(lifetime, "the fields own their values: the struct has no lifetimes");
     }
+    // Without its lifetimes the struct is no type, so nothing can be made of it.
     if !lifetimes.is_empty() {
         return Vec::new();
     }
@@ -135,6 +136,7 @@ fn mistake(alias: &Alias, others: &[Alias], input: &DeriveInput) -> Option<(Toke
     let text = |alias: &Alias| alias.path.to_token_stream().to_string();
     let is_value =
         |it: &GenericArgument| matches!(it, GenericArgument::Type(_) | GenericArgument::Const(_));
+    // A path with other segments could be an alias of another struct.
     if path.segments.len() != 1 || path.segments.iter().any(|segment| segment.ident != *name) {
         let message = format!("an alias of this struct is written `{ident} = {name}<…>`");
         return Some((path.to_token_stream(), message));
@@ -155,6 +157,7 @@ fn mistake(alias: &Alias, others: &[Alias], input: &DeriveInput) -> Option<(Toke
     if others.iter().any(|other| other.ident == *ident) {
         return Some((ident.to_token_stream(), format!("there are two aliases `{ident}`")));
     }
+    // The same types would make the same implementation twice.
     if let Some(other) = others.iter().find(|other| text(other) == text(alias)) {
         let message = format!("`{}` and `{ident}` are the same type", other.ident);
         return Some((path.to_token_stream(), message));
@@ -185,10 +188,12 @@ fn one_name_each(items: &[Item], aliases: &[Alias], role: Role, errors: &mut Err
 fn instance(input: &DeriveInput, role: Role, alias: &Alias) -> syn::Result<Instance> {
     let Alias { ident, path, name } = alias;
     let types = Types::of(&input.generics, alias);
+    // The instance is an alias, so it has no parameters of its own.
     let mut instance =
         DeriveInput { ident: ident.clone(), generics: Generics::default(), ..input.clone() };
     types.fill_in_attributes(&mut instance.attrs);
     if let Some(name) = name {
+        // The name is given as if it stood on the struct, so that it is checked like others.
         instance.attrs.push(parse_quote!(#[permazen(name = #name)]));
     }
     if let Data::Struct(data) = &mut instance.data {
@@ -225,6 +230,7 @@ impl Types {
     }
 
     fn fill_in_attributes(&self, attributes: &mut [Attribute]) {
+        // Attributes of other crates do not name the types of this one.
         for attribute in attributes.iter_mut().filter(|it| it.path().is_ident("permazen")) {
             if let Meta::List(list) = &mut attribute.meta {
                 list.tokens = self.fill_in(std::mem::take(&mut list.tokens));
@@ -242,9 +248,11 @@ impl Types {
                 filled.set_span(group.span());
                 TokenTree::Group(filled).into()
             }
+            // A name after `::` or a quote is no parameter, whatever it is.
             TokenTree::Ident(ident) if !is_part_of_name(tokens.get(..at).unwrap_or_default()) => {
                 let after = tokens.get(at + 1..).unwrap_or_default();
                 match self.0.get(&ident.to_string()) {
+                    // Before `::`, a type such as `Vec<i32>` must be in angle brackets.
                     Some(ty) if is_separator(after) => beginning_of_path(ty),
                     Some(ty) => ty.clone(),
                     None => token.clone().into(),

@@ -43,6 +43,7 @@ impl Parse for Item {
         } else {
             Argument::None
         };
+        // Without this, the rest of a wrong value would be read as the next key.
         if !input.is_empty() && !input.peek(Token![,]) {
             return Err(input.error("expected `,`, `= value` or `(...)`"));
         }
@@ -55,6 +56,7 @@ fn value_tokens(input: ParseStream<'_>) -> syn::Result<TokenStream> {
     let mut tokens = TokenStream::new();
     let mut depth = 0usize;
     while !input.is_empty() && (depth > 0 || !input.peek(Token![,])) {
+        // A comma between angle brackets belongs to a type.
         if input.peek(Token![<]) {
             depth += 1;
         } else if input.peek(Token![>]) {
@@ -108,6 +110,7 @@ impl Item {
             Ok(Lit::Int(number)) => number.base10_parse::<u32>().ok(),
             _ => None,
         };
+        // Java has signed numbers, so a storage ID fits into 31 bits.
         number.filter(|&id| id > 0 && i32::try_from(id).is_ok()).ok_or_else(|| {
             syn::Error::new_spanned(tokens, "a storage id is a positive 32-bit number")
         })
@@ -133,6 +136,7 @@ impl Item {
             return Err(self.expected(&format!("`{} = path::of::function`", self.key)));
         };
         match syn::parse2::<Expr>(tokens.clone()) {
+            // A path that came through a macro is inside a group.
             Ok(expression) => match ungrouped(&expression) {
                 Expr::Path(path) => Ok(path.clone()),
                 other => Err(syn::Error::new_spanned(other, "expected the path of a function")),
@@ -204,6 +208,7 @@ fn parse_items(input: ParseStream<'_>) -> syn::Result<Vec<syn::Result<Item>>> {
     let mut items = Vec::new();
     while !input.is_empty() {
         let item = input.parse::<Item>();
+        // The rest of a wrong item is passed over, up to the next one.
         if item.is_err() {
             while !input.is_empty() && !input.peek(Token![,]) {
                 input.parse::<TokenTree>()?;
@@ -261,12 +266,14 @@ pub(crate) fn crate_path(item: &Item) -> syn::Result<TokenStream> {
 
 /// The name that was probably meant: one with the same beginning, and few other characters.
 fn nearest<'n>(written: &str, names: &[&'n str]) -> Option<&'n str> {
+    // In short names, each letter counts: few names would be unlike each other.
     let most = match written.len() {
         0..=1 => return None,
         2..=3 => 1,
         4..=7 => 2,
         _ => 3,
     };
+    // A mistake in the first letter is rare, and then many names are near.
     let near = names.iter().filter(|name| name.chars().next() == written.chars().next());
     let near = near.map(|name| (distance(written, name), *name));
     near.filter(|(distance, _)| *distance <= most).min().map(|(_, name)| name)

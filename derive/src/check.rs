@@ -21,6 +21,7 @@ pub(crate) fn fields(fields: &[FieldModel], errors: &mut Errors) {
             );
             errors.at_span(field.name_span, message);
         }
+        // Two names that differ in the database can give the same constant.
         let constant = names::constant(&field.ident.unraw().to_string(), field.ident.span());
         if let Some(other) = constants.insert(constant.to_string(), field) {
             let message = format!(
@@ -40,6 +41,7 @@ fn accessors(fields: &[FieldModel], errors: &mut Errors) {
     for field in fields {
         let getter = field.accessor.unraw().to_string();
         let setter = format!("set_{getter}");
+        // A counter has no setter, so its name is free for other fields.
         let has_setter = !matches!(field.shape, Shape::Counter);
         for name in [Some(&getter), has_setter.then_some(&setter)].into_iter().flatten() {
             if reserved::is_method(name) {
@@ -58,6 +60,7 @@ fn accessors(fields: &[FieldModel], errors: &mut Errors) {
             errors.at(&field.accessor, message);
         }
     }
+    // A setter of one field may be named like the getter of another.
     for field in fields.iter().filter(|field| !matches!(field.shape, Shape::Counter)) {
         let setter = format!("set_{}", field.accessor.unraw());
         if let Some(other) = getters.get(&setter) {
@@ -108,6 +111,7 @@ pub(crate) fn composites(model: &ObjectModel, errors: &mut Errors) {
     let mut names_seen: HashMap<&str, ()> = HashMap::new();
     for (at, composite) in model.composites.iter().enumerate() {
         columns(model, composite, errors);
+        // A missing name was reported already.
         if composite.name.is_empty() {
             continue;
         }
@@ -128,6 +132,7 @@ pub(crate) fn composites(model: &ObjectModel, errors: &mut Errors) {
         }
         let earlier = || model.composites.iter().take(at);
         let constant = names::constant(&composite.name, composite.span);
+        // Two indexes of the same name were reported above.
         if let Some(other) = earlier().find(|other| {
             other.name != composite.name && names::constant(&other.name, other.span) == constant
         }) {

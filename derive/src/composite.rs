@@ -49,6 +49,7 @@ pub(crate) fn parse(item: &Item, errors: &mut Errors) -> Option<CompositeModel> 
             _ => errors.push(item.unknown("a composite index", KEYS)),
         }
     }
+    // The columns of the index are known only when all its attributes are read.
     for item in items.iter().filter(|item| item.is("exclude")) {
         if !composite.unique {
             errors.at(&item.key, "`exclude` exempts values from uniqueness: it needs `unique`");
@@ -66,6 +67,7 @@ pub(crate) fn parse(item: &Item, errors: &mut Errors) -> Option<CompositeModel> 
 /// The name of a field of the struct itself.
 fn own_field(input: ParseStream<'_>) -> syn::Result<Ident> {
     let field: Ident = input.parse()?;
+    // A path would name a field of a mix-in, whose position is not known here.
     if !input.peek(Token![.]) && !input.peek(Token![::]) {
         return Ok(field);
     }

@@ -17,6 +17,7 @@ pub(crate) fn field_constants(model: &ObjectModel) -> impl Iterator<Item = Token
 /// `pub const NAME: Field<Person, String, Indexed> = Field::new(0);`
 fn constant(model: &ObjectModel, at: usize, field: &FieldModel) -> TokenStream {
     let visibility = &field.visibility;
+    // The constant is made of the Rust name, so that a `rename` does not change it.
     let name = names::constant(&field.ident.unraw().to_string(), field.ident.span());
     let doc = format!("Field `{}` of `{}`.", field.name, model.name);
     let at = position(at);
@@ -83,6 +84,7 @@ pub(crate) fn composite_type(
 ) -> TokenStream {
     let krate = &model.krate;
     let types =
+        // A column that is not simple was reported already, so it is left out.
         columns(model, index).filter_map(|(_, field)| field.simple()).map(|value| &value.ty);
     quote!(#krate::__private::Composite<#owner, (#(#types),*)>)
 }

@@ -20,6 +20,8 @@ pub(crate) fn declarations(model: &ObjectModel) -> TokenStream {
     let fields = fields.map(|(at, field)| declaration(model, at, field));
     let composites = model.composites.iter().map(|index| composite_declaration(model, &m, index));
     let (fields, composites) = (quote!(&[#(#fields),*]), quote!(&[#(#composites),*]));
+    // Mix-ins have fields that this macro cannot see, so the compiler puts the declarations
+    // together.
     if !model.flattened.is_empty() {
         return flattened::declarations(model, &fields, &composites);
     }
@@ -43,6 +45,7 @@ fn declaration(model: &ObjectModel, at: usize, field: &FieldModel) -> TokenStrea
     };
     let declared = match &field.shape {
         Shape::Simple(simple) => {
+            // A reference is declared by its target, which the encoded type does not show.
             let simple = match reference(model, simple) {
                 Some((function, target)) => {
                     value_declaration(m, simple, &quote!(#function::<#target>()))

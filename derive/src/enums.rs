@@ -49,6 +49,7 @@ pub(crate) fn parse(input: &DeriveInput) -> (EnumModel, Errors) {
     if !input.generics.params.is_empty() {
         errors.at(&input.generics, "a generic enum cannot be a field type");
     }
+    // The type is used elsewhere, so a part of the model is returned for its stub.
     let Data::Enum(data) = &input.data else {
         errors.at(&input.ident, "`PermazenEnum` is for enums; for a struct use `PermazenObject`");
         return (model, errors);
@@ -61,6 +62,7 @@ pub(crate) fn parse(input: &DeriveInput) -> (EnumModel, Errors) {
         if !matches!(variant.fields, Fields::Unit) {
             errors.at(&variant.fields, "only variants without fields can be stored");
         }
+        // Numbers would suggest that they are what is stored.
         if let Some((_, value)) = &variant.discriminant {
             errors.at(
                 value,
@@ -79,6 +81,8 @@ pub(crate) fn parse(input: &DeriveInput) -> (EnumModel, Errors) {
                     }
                 }
                 "was" => former = evolution_attributes::former_names(&item, &mut errors),
+                // The default is stated as for `#[derive(Default)]`, so that both name the same
+                // variant.
                 "default" => {
                     errors.at(&item.key, "write `#[default]`, as for `#[derive(Default)]`");
                 }
@@ -92,9 +96,12 @@ pub(crate) fn parse(input: &DeriveInput) -> (EnumModel, Errors) {
                 format!("variants `{other}` and `{}` are both `{identifier}`", variant.ident);
             errors.at(&tokens, message);
         }
+        // The present identifier is stated with each former one, since variants may be in another
+        // order.
         model.renamed.extend(former.into_iter().map(|name| (identifier.clone(), name)));
         model.variants.push((variant.ident.clone(), identifier));
     }
+    // All variants must be known: a former name may be that of a later one.
     check_renamed(&model, &mut errors);
     (model, errors)
 }
@@ -140,6 +147,7 @@ pub(crate) fn expand(model: &EnumModel) -> TokenStream {
     let names_again = names.clone();
     let ordinals = (0..variants.len()).map(proc_macro2::Literal::usize_unsuffixed);
     let ordinals_again = ordinals.clone();
+    // Most enums state nothing, and short code compiles faster.
     let renamed = (!renamed.is_empty()).then(|| {
         let pairs = renamed.iter().map(|(now, before)| quote!((#now, #before)));
         quote! {
@@ -158,6 +166,7 @@ pub(crate) fn expand(model: &EnumModel) -> TokenStream {
     });
     quote! {
         #[automatically_derived]
+        // A variant that is deprecated is still stored.
         #[allow(deprecated)]
         impl #krate::__private::EnumType for #ident {
             const IDENTIFIERS: &'static [&'static ::core::primitive::str] = &[#(#identifiers),*];

@@ -26,6 +26,7 @@ impl Errors {
     /// struct
     /// are found for each of its aliases.
     pub(crate) fn add(&mut self, others: Errors) {
+        // The place and the text together say whether it is the same mistake.
         let identity = |error: &syn::Error| format!("{:?} {error}", error.span());
         let mut known: HashSet<String> =
             self.found.iter().flat_map(|found| found.clone()).map(|it| identity(&it)).collect();

@@ -108,6 +108,7 @@ pub(crate) fn constants(model: &ObjectModel) -> TokenStream {
 fn text(ty: &Type, value: &Expr) -> Option<TokenStream> {
     let Expr::Lit(ExprLit { lit: Lit::Str(text), .. }) = value else { return None };
     let inner = types::argument_of(ty, "Option");
+    // Only where the tokens show a string: for other types, the compiler says what is wrong.
     types::last_segment(inner.unwrap_or(ty)).filter(|(name, _)| name == "String")?;
     let span = text.span();
     let converted = quote_spanned!(span=> ::core::convert::Into::into(#text));
@@ -123,6 +124,7 @@ pub(crate) fn declaration(model: &ObjectModel, at: usize, field: &FieldModel) ->
     let m = quote!(#krate::__private);
     let FieldEvolution { upgrade, is_upgrade_of_all, was, default, upgrade_with } =
         &field.evolution;
+    // What the struct says for all fields is not meant for a field that did not change.
     let set = if *is_upgrade_of_all { quote!(upgrade_of_all) } else { quote!(upgrade) };
     let upgrade = upgrade.map(|upgrade| match upgrade {
         Upgrade::Exact => quote!(.#set(#m::Upgrade::Exact)),
@@ -155,6 +157,7 @@ pub(crate) fn declaration(model: &ObjectModel, at: usize, field: &FieldModel) ->
     let upgrade_with = upgrade_with.as_ref().map(|path| {
         let span = names::here(path.span());
         let located = names::located(&m, span);
+        // The function gets its type here, so that the compiler reports at its name what is wrong.
         let function = quote_spanned! {span=>
             let __make: fn(&#located::OldValues<'_>) -> #located::Result<#ty> = #path;
         };

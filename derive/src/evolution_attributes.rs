@@ -54,6 +54,7 @@ pub(crate) fn upgrade(item: &Item) -> syn::Result<Upgrade> {
         "exact" => return Ok(Upgrade::Exact),
         "lossy" => return Ok(Upgrade::Lossy),
         "reset" => return Ok(Upgrade::Reset),
+        // The words of Java's policies are likely guesses.
         "attempt" => "instead of \"attempt\", write \"lossy\"",
         "require" => "instead of \"require\", write \"exact\"",
         _ => "expected \"exact\", \"lossy\" or \"reset\"",
@@ -91,6 +92,7 @@ impl FieldEvolution {
             match item.key.to_string().as_str() {
                 "upgrade" => {
                     evolution.upgrade = errors.note(upgrade(item));
+                    // The rule of the field itself counts, not that of the struct.
                     evolution.is_upgrade_of_all = false;
                 }
                 "was" => evolution.was = former_names(item, errors),

@@ -28,6 +28,7 @@ pub(crate) fn parse(item: &Item, errors: &mut Errors) -> Vec<Exclude> {
         return Vec::new();
     };
     let excludes = parse_tokens(&tokens, errors);
+    // If something is there, but wrong, that was reported already.
     if excludes.is_empty() && tokens.is_empty() {
         errors.at(&item.key, "`exclude()` excludes nothing; name values, `nulls`, or drop it");
     }
@@ -57,6 +58,7 @@ fn exclude(expression: &Expr) -> syn::Result<Exclude> {
         Expr::Path(path) if path.path.is_ident("nulls") => Ok(Exclude::Nulls),
         Expr::Path(path) if path.path.is_ident("non_nulls") => Ok(Exclude::NonNulls),
         Expr::Range(range) => {
+            // `a..b` excludes its end, as everywhere in Rust.
             let inclusive = matches!(range.limits, syn::RangeLimits::Closed(_));
             let bound = |end: &Option<Box<Expr>>, inclusive| {
                 let text = end.as_deref().map(value).transpose();
@@ -123,6 +125,7 @@ fn value(expression: &Expr) -> syn::Result<String> {
             Lit::Bool(flag) => return Ok(flag.value.to_string()),
             _ => {}
         },
+        // The sign is an operator in Rust, and a part of the number in the database.
         Expr::Unary(unary) if matches!(unary.op, UnOp::Neg(_)) => {
             return value(&unary.expr).map(|text| format!("-{text}"));
         }
@@ -160,6 +163,7 @@ pub(crate) fn parse_columns(
             .at(&item.key, "`exclude` of a composite index names columns: `exclude(field(nulls))`");
         return None;
     }
+    // A column that is not named may have any value.
     let every = || vec![Exclude::Nulls, Exclude::NonNulls];
     Some(lists.into_iter().map(|list| list.unwrap_or_else(every)).collect())
 }

@@ -21,6 +21,8 @@ pub(crate) fn fields_type(
     lifetime: &TokenStream,
     own: TokenStream,
 ) -> TokenStream {
+    // The accessors of the first mix-in are inside, so that each begins where the ones before it
+    // end.
     model.flattened.iter().fold(own, |before, flattened| {
         let mixin = as_mixin(model, flattened);
         let span = flattened.ty.span();
@@ -38,6 +40,8 @@ pub(crate) fn constants(model: &ObjectModel) -> TokenStream {
         let doc = format!("The fields of `{}` that come with `{ident}`.", model.ident);
         let docs = if docs.is_empty() { quote!(#[doc = #doc]) } else { quote!(#(#docs)*) };
         let span = flattened.ty.span();
+        // The whole place gets the span of the type: there the compiler reports what is wrong with
+        // it.
         let place = names::everywhere(&place, span);
         let ty = quote_spanned!(span=> #mixin::Constants<#owner, #place>);
         let value = all_constants(krate, &ty, span);
@@ -118,6 +122,7 @@ pub(crate) fn places<'m>(
         let of = as_mixin(model, mixin);
         let span = mixin.ty.span();
         let ty = quote_spanned!(span=> #of::Itself);
+        // The next mix-in begins after all fields and indexes of this one.
         place = quote!(#krate::__private::Next<#here, #ty>);
         (mixin, here)
     })
@@ -129,6 +134,7 @@ fn starts(model: &ObjectModel) -> impl Iterator<Item = (&Flattened, TokenStream)
     let mut start = quote!(#own);
     model.flattened.iter().map(move |flattened| {
         let here = start.clone();
+        // The number of fields of a mix-in is known to the compiler only.
         let fields = value_of_mixin(model, flattened, "FIELDS");
         start = quote!(#here + #fields.len());
         (flattened, here)

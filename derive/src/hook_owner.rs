@@ -21,6 +21,7 @@ pub(crate) struct Owner {
 impl Owner {
     pub(crate) fn of(ty: &Type, name: String, m: &TokenStream) -> Self {
         let span = names::here(ty.span());
+        // A struct of a model or mix-in has no lifetime, and the enum of a kind always has one.
         if !has_lifetime(ty) {
             let itself = quote_spanned!(span=> Self);
             return Owner { name, functions: itself.clone(), subject: itself, is_kind: false };

@@ -104,6 +104,7 @@ impl Hooks {
         let (events, mut others): (Vec<_>, Vec<_>) = std::mem::take(&mut function.attrs)
             .into_iter()
             .partition(|attribute| event(attribute).is_some());
+        // It is reported and left out, or the compiler would report it again.
         others.retain(|attribute| !is_unknown(attribute, errors));
         function.attrs = others;
         if events.is_empty() {
@@ -171,6 +172,7 @@ impl Hooks {
             (Some(path), [this, gone]) => {
                 let span = names::here(path.span());
                 let m = names::located(&self.m, span);
+                // The check is at the type of the parameter, where the mistake is.
                 let ends = quote_spanned!(span=> <_ as #m::EndsAt<<#gone as #m::Member<'_>>::Of>>::ends(&__path););
                 let route = self.route(&path, &ends);
                 let span = names::here(gone.span());
@@ -249,12 +251,14 @@ impl Hooks {
                 return;
             }
         }
+        // Without a list of fields, a hook watches all but those that are excepted.
         let watched = named.clone().unwrap_or_else(|| except.unwrap_or_default());
         let positions = self.positions(&watched, "Watched");
         let constructor = if named.is_some() { quote!(on_change) } else { quote!(on_other_change) };
         let call = match function.parameters[..] {
             [this] => self.call(function, &[self.this(this)]),
             [this, change] => {
+                // The argument gets the span of the parameter: there a wrong type is reported.
                 let span = names::here(change.span());
                 let (located, subject) = (names::located(m, span), &self.owner.subject);
                 let checks = match &named {
@@ -264,6 +268,7 @@ impl Hooks {
                         .collect(),
                     None => quote_spanned!(span=> <_ as #located::IsAnyChangeOf<#subject>>::fits_all(&__change);),
                 };
+                // A hook may take the change itself or a reference to it.
                 let given = match crate::types::unparenthesized(change) {
                     Type::Reference(_) => quote_spanned!(span=> &__change),
                     _ => quote_spanned!(span=> __change),
@@ -310,6 +315,7 @@ impl Hooks {
             let first = names.next()?;
             let constant = names::constant(&first.unraw().to_string(), first.span());
             let subject = names::everywhere(&self.owner.subject, constant.span());
+            // A type in the middle of a path must be in angle brackets.
             let subject = match self.owner.is_kind {
                 true => quote_spanned!(constant.span()=> <#subject>),
                 false => subject,
@@ -345,6 +351,7 @@ impl Hooks {
                     }
                     bare => (bare, quote_spanned!(span=> __change)),
                 };
+                // Without a field, the hook is told of all fields at the end of the path.
                 if of.is_empty() {
                     checks.extend(quote_spanned! {span=>
                         <_ as #located::TellsAllChangesAs<#bare>>::tells(&__path);
@@ -501,6 +508,7 @@ impl Hooks {
     fn implementation(&self, owner: &Type, mistakes: bool) -> TokenStream {
         let m = names::located(&self.m, names::here(owner.span()));
         let Hooks { decls, moves, .. } = self;
+        // With mistakes, the closures might not compile, and the mistakes are told already.
         let (decls, moves): (&[_], &[_]) = if mistakes { (&[], &[]) } else { (decls, moves) };
         let upgrade_with = if moves.is_empty() {
             quote!(::core::option::Option::None)
@@ -515,6 +523,7 @@ impl Hooks {
             }
         };
         let span = names::here(owner.span());
+        // The block may name its lifetime, which the implementation does not have.
         let owner = hook_owner::with_any_lifetime(owner);
         quote_spanned! {span=>
             #[automatically_derived]
@@ -548,9 +557,11 @@ fn is_unknown(attribute: &Attribute, errors: &mut Errors) -> bool {
             );
             errors.at(attribute, message);
         }
+        // A `cfg_attr` of another attribute is left alone.
         return event.is_some();
     }
     let Some(name) = attribute.path().get_ident() else { return false };
+    // Other attributes are none of ours, so only what looks like a hook is reported.
     let is_unknown = name.to_string().starts_with("on_");
     if is_unknown {
         let known = EVENTS.map(|event| format!("`#[{event}]`")).join(", ");
@@ -598,6 +609,7 @@ fn signature<'f>(function: &'f ImplItemFn, errors: &mut Errors) -> Option<Functi
             return mistake(&signature.ident, "a hook returns a result: `-> permazen::Result<()>`");
         }
     };
+    // A hook that is not compiled must not be declared.
     let cfgs = function.attrs.iter().filter(|attribute| attribute.path().is_ident("cfg"));
     Some(Function { name: &signature.ident, cfgs: cfgs.collect(), parameters, returned })
 }
@@ -624,6 +636,7 @@ pub(crate) fn of_struct(
     owner: &Ident,
     at: Span,
 ) -> (TokenStream, TokenStream) {
+    // The mark stands where the struct says `hooks`: there a missing block is reported.
     let span = names::here(at);
     let m = names::located(&quote!(#krate::__private), span);
     let hooks = format_ident!("Hooks", span = span);

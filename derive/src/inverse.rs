@@ -35,11 +35,13 @@ fn inverse(item: &Item, owner: &Ident) -> syn::Result<Inverse> {
         syn::Error::new_spanned(at.to_token_stream(), message)
     };
     let Argument::Value(tokens) = &item.argument else { return Err(expected(&item.key)) };
+    // `Self` would mean the accessors, in which the method stands.
     let tokens = types::tokens_without_self(tokens.clone(), owner);
     let field: Expr = syn::parse2(tokens).map_err(|_| expected(&item.key))?;
     let mut path: Path = constant(&field).ok_or_else(|| expected(&field))?.clone();
     path.segments.pop();
     path.segments.pop_punct();
+    // A name without a path could be a constant of anything.
     if path.segments.is_empty() {
         return Err(expected(&field));
     }

@@ -61,6 +61,7 @@ fn method(model: &ObjectModel, inverse: &Inverse, body: &TokenStream) -> TokenSt
     let ObjectModel { visibility, krate, .. } = model;
     let Inverse { name, field, owner } = inverse;
     let m = quote!(#krate::__private);
+    // Tokens are printed with spaces between them.
     let field = field.to_string().replace(' ', "");
     let doc = format!(
         "The objects that refer to this one through `{field}`, as `Obj::referrers` finds them."

@@ -55,6 +55,7 @@ pub(crate) fn expand(model: &KindModel) -> TokenStream {
     });
     let known_types = members.iter().map(|member| {
         quote! {
+            // The members may be kinds themselves, so the types are joined by the compiler.
             match <#member::Of as #m::Target>::TYPES {
                 ::core::option::Option::Some(__types) => __types,
                 ::core::option::Option::None => &[],
@@ -82,6 +83,7 @@ pub(crate) fn expand(model: &KindModel) -> TokenStream {
         #[derive(::core::clone::Clone, ::core::marker::Copy, ::core::fmt::Debug)]
         #visibility enum #kind {}
 
+        // A model in two variants would make the variant of its objects depend on their order.
         const _: () = ::core::assert!(
             #m::distinct(match <#kind as #m::Target>::TYPES {
                 ::core::option::Option::Some(__types) => __types,
@@ -168,6 +170,7 @@ pub(crate) fn expand(model: &KindModel) -> TokenStream {
 
 /// The arm of a `match` for variants with mistakes.
 fn others(model: &KindModel) -> Option<TokenStream> {
+    // The enum has variants that are no members, so the `match` would not be complete.
     model.is_partial.then(|| quote!(_ => ::core::unreachable!(),))
 }
 

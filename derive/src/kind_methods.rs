@@ -17,6 +17,7 @@ pub(crate) fn methods(model: &KindModel, lifetime: &Lifetime) -> TokenStream {
     quote! {
         #[automatically_derived]
         #allowed
+        // `to_ref` takes a reference, as in `Obj`, though the enum can be copied.
         #[allow(clippy::wrong_self_convention)]
         impl<#lifetime> #ident<#lifetime> {
             /// The object ID.

@@ -107,6 +107,7 @@ pub(crate) fn parse(input: &DeriveInput) -> (KindModel, Errors) {
 
 fn member(variant: &Ident, ty: &Type, model: &mut KindModel, errors: &mut Errors) {
     let text = |ty: &Type| ty.to_token_stream().to_string();
+    // The same handle in two variants would leave it open which one an object gets.
     if let Some(other) = model.members.iter().find(|other| text(&other.ty) == text(ty)) {
         let message = format!("`{variant}` and `{}` are the same type", other.variant);
         errors.at(ty, message);

@@ -77,6 +77,7 @@ pub(crate) fn with_members(model: &ObjectModel, content: &TokenStream) -> TokenS
             type Shared<'t> = dyn #access_name<'t> + 't;
             type Constants<__S, __P: #m::MixinOffset> = #constants_name<__S, __P>;
             const PATH: &'static ::core::primitive::str =
+                // The path tells mix-ins of the same name apart.
                 ::core::concat!(::core::module_path!(), "::", ::core::stringify!(#ident));
             fn shared<'f, 't: 'f, __A: #m::Accessors<'t>>(
                 __accessors: &'f __A,
@@ -219,8 +220,10 @@ fn methods(model: &ObjectModel, access: &Access) -> TokenStream {
 /// The name of a constant, for a field of a struct.
 fn in_lower_case(constant: &Ident) -> Ident {
     let (name, span) = (constant.to_string().to_lowercase(), constant.span());
+    // These cannot be raw identifiers.
     match &*name {
         "self" | "super" | "crate" => format_ident!("{name}_", span = span),
+        // A keyword as a field needs `r#`.
         name if syn::parse_str::<Ident>(name).is_err() => Ident::new_raw(name, span),
         name => Ident::new(name, span),
     }
@@ -260,6 +263,7 @@ fn constants_type(model: &ObjectModel) -> TokenStream {
         field.set_span(span);
         (quote!(#[doc = #doc] #visibility #ident: #ty), quote_spanned!(span=> #field: #value))
     });
+    // They are declared too, so that the program that uses them gets no further errors.
     let refused = model.refused.iter().map(|Refused { ident, visibility, ty, .. }| {
         let name = accessors::getter_name(ident);
         let ty = quote!(#m::Field<__S, #ty, #m::Indexed>);

@@ -6,6 +6,7 @@
 /// `server2`.
 pub(crate) fn words(name: &str) -> Vec<String> {
     let mut words = Vec::new();
+    // Underscores at both ends, and several in a row, separate no words.
     for part in name.split('_').filter(|part| !part.is_empty()) {
         let chars: Vec<char> = part.chars().collect();
         let mut word = String::new();
@@ -14,6 +15,8 @@ pub(crate) fn words(name: &str) -> Vec<String> {
             let starts_word = c.is_uppercase()
                 && before.is_some_and(|before| {
                     !before.is_uppercase()
+                        // The last capital of several begins a word if a small letter follows:
+                        // `HTTPServer`.
                         || chars.get(at + 1).is_some_and(|next| next.is_lowercase())
                 });
             if starts_word {

@@ -94,6 +94,7 @@ pub(crate) fn constant(name: &str, span: Span) -> Ident {
     let is_name = |text: &str| syn::parse_str::<Ident>(text).is_ok();
     let text = words(name).join("_").to_uppercase();
     let mut text: String =
+        // Rust names have fewer characters than names in the database.
         text.chars().map(|c| if is_name(&format!("a{c}")) { c } else { '_' }).collect();
     // `_` alone is not a name.
     if !is_name(&text) {
@@ -102,6 +103,7 @@ pub(crate) fn constant(name: &str, span: Span) -> Ident {
     if text == "_" {
         text.push('_');
     }
+    // The constant must be visible where the derive is, whatever macro the name came through.
     Ident::new(&text, here(span))
 }
 

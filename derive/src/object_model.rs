@@ -154,6 +154,7 @@ impl ValueModel {
             ty,
             converted: false,
             inside_option: None,
+            // A reference always has an index, by which deletions find it.
             indexed: reference.is_some(),
             reference,
             storage_id: None,

@@ -254,6 +254,7 @@ fn parse_field(field: &Field, defaults: &Defaults, model: &mut ObjectModel, erro
     }
     let validate = validate.and_then(|item| errors.note(item.function()));
     let ty = types::without_self(&field.ty, &model.ident);
+    // The type was reported. The field is kept apart, so that its accessors still exist.
     let Some(mut shape) = shape(&ty, &items, &model.ident, errors) else {
         model.refused.push(Refused { ident, accessor, visibility: field.vis.clone(), ty });
         return;
@@ -335,6 +336,7 @@ fn shape(ty: &Type, items: &[Item], owner: &Ident, errors: &mut Errors) -> Optio
             inner_value(pair.elems.first()?, sub_reference(given("key")), errors)?,
             inner_value(pair.elems.last()?, sub_reference(given("value")), errors)?,
         )),
+        // The array is one value, so its elements must be simple ones.
         ("array", "Vec", [element]) => {
             sub_value(element, None, errors)?;
             let mut value = ValueModel::plain(syn::parse_quote!(Box<[#element]>), None);
@@ -364,6 +366,8 @@ fn shape(ty: &Type, items: &[Item], owner: &Ident, errors: &mut Errors) -> Optio
 /// and stays an `Option`.
 fn converted_value(ty: &Type, target: &Type, errors: &mut Errors) -> Option<Box<ValueModel>> {
     let held = types::argument_of(ty, "Option");
+    // Only if both are an `Option`, the conversion is inside. A conversion may also make null
+    // itself.
     let stored = types::argument_of(target, "Option").filter(|_| held.is_some()).unwrap_or(target);
     let mut value = sub_value(stored, None, errors)?;
     value.converted = true;
@@ -417,6 +421,7 @@ fn value_attributes(shape: &mut Shape, items: &[Item], defaults: &Defaults, erro
             inherit(value);
             let own =
                 own.iter().copied().filter(|item| SUB_FIELD_KEYS.iter().any(|key| item.is(key)));
+            // It is the storage ID of the field, not one of its value.
             let own = own.filter(|item| !item.is("storage_id"));
             simple_attributes(value, own, false, errors);
             Vec::new()
@@ -428,6 +433,7 @@ fn value_attributes(shape: &mut Shape, items: &[Item], defaults: &Defaults, erro
         Shape::Set(element) | Shape::List(element) => vec![("element", element)],
         Shape::Map(key, value) => vec![("key", key), ("value", value)],
     };
+    // Attributes of the values of a collection stand at the sub-fields.
     if !slots.is_empty() {
         let names: Vec<&str> = slots.iter().map(|(name, _)| *name).collect();
         let hint = format!(": write it inside `{}(...)`", names.join("(...)` or `"));

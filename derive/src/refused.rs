@@ -23,6 +23,7 @@ pub(crate) fn constant(model: &ObjectModel, refused: &Refused) -> TokenStream {
     let ObjectModel { ident: owner, krate, .. } = model;
     let Refused { ident, visibility, ty, .. } = refused;
     let name = names::constant(&ident.unraw().to_string(), ident.span());
+    // The type is as written: the program that uses the constant then has no other mistake.
     let field_type = quote!(#krate::__private::Field<#owner, #ty, #krate::__private::Indexed>);
     quote!(#visibility const #name: #field_type = <#field_type>::new(0);)
 }

@@ -38,6 +38,7 @@ pub(crate) fn object(model: &ObjectModel, generics: &Generics) -> TokenStream {
     });
     let mixins = flattened::mixins_of_stub(model, generics);
     let mut generics = generics.clone();
+    // A stub must be `'static`, which parameters need not be.
     generics.make_where_clause().predicates.push(parse_quote!(Self: 'static));
     let (of, arguments, bounds) = generics.split_for_impl();
     let allowed = allowed();
@@ -94,6 +95,7 @@ fn members(model: &ObjectModel) -> TokenStream {
     }
     for (at, composite) in model.composites.iter().enumerate() {
         let name = names::constant(&composite.name, composite.span);
+        // There is no type for another number of columns.
         if matches!(composite.fields.len(), 2..=4) && is_new("const", &name) {
             constants.extend(composite_constant(model, at, composite));
         }

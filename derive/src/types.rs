@@ -17,6 +17,7 @@ pub(crate) struct ReferenceModel {
 pub(crate) fn last_segment(ty: &Type) -> Option<(String, Vec<&Type>)> {
     let ty = unparenthesized(ty);
     let Type::Path(path) = ty else { return None };
+    // `<T as Trait>::Name` does not show which type it is.
     if path.qself.is_some() {
         return None;
     }
@@ -124,9 +125,11 @@ pub(crate) fn refusal(ty: &Type) -> Option<String> {
         }
         "Obj" => "a handle lives as long as its transaction only; store a `Ref`".into(),
         "Option" => match arguments[..] {
+            // Two levels of null would be one in the database.
             [inner] if argument_of(inner, "Option").is_some() => {
                 "there is only one kind of null".into()
             }
+            // An empty collection has no pairs, and neither would a missing one have any.
             [inner] if is_collection(inner) => {
                 "a collection is never null: leave out the `Option`".into()
             }
@@ -153,6 +156,7 @@ fn is_collection(ty: &Type) -> bool {
 pub(crate) fn without_self(ty: &Type, owner: &Ident) -> Type {
     let tokens = ty.to_token_stream();
     if mentions_self(tokens.clone()) {
+        // A type that was changed into no type stays as it is. The compiler reports it.
         syn::parse2(tokens_without_self(tokens, owner)).unwrap_or_else(|_| ty.clone())
     } else {
         ty.clone()

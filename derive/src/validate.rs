@@ -16,6 +16,7 @@ pub(crate) fn methods(model: &ObjectModel) -> TokenStream {
         let all = model.fields.iter().enumerate();
         all.filter_map(|(at, field)| Some((at, field, field.validate.as_ref()?)))
     };
+    // Without functions there is nothing to declare, and short code compiles faster.
     if model.validate.is_none() && fields().next().is_none() {
         return TokenStream::new();
     }

@@ -30,6 +30,7 @@ pub(crate) fn referred(model: &ObjectModel, target: &Type) -> TokenStream {
 pub(crate) fn reference(model: &ObjectModel, value: &ValueModel) -> Option<(Ident, TokenStream)> {
     match &value.reference {
         Some(ReferenceModel { target: Some(target), optional }) if !value.converted => {
+            // The functions for references have other names, because they check their target.
             let function = if *optional { "reference" } else { "required_reference" };
             Some((format_ident!("{function}"), referred(model, target)))
         }

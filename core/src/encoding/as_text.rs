@@ -83,6 +83,7 @@ where
 {
     const PREFIX_00: bool = String::PREFIX_00;
     const PREFIX_FF: bool = String::PREFIX_FF;
+    // The texts sort by characters, which need not be the order of the type.
     const SORTS_NATURALLY: bool = false;
 
     fn encoding_id() -> EncodingId {

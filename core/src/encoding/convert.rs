@@ -63,6 +63,7 @@ fn by_text(to: &dyn Encoding, from: &dyn Encoding, value: &Value) -> Result<Valu
     if to.encode(value, &mut bytes).is_ok() {
         return to.decode_all(&bytes);
     }
+    // Null has no text.
     if value.is_null() {
         return Err(to.refuse(value));
     }
@@ -154,6 +155,7 @@ pub(crate) fn same_meaning(a_is: &dyn Encoding, a: &Value, b_is: &dyn Encoding, 
     if let (Some(a), Some(b)) = (point_in_time(a), point_in_time(b)) {
         return a == b;
     }
+    // Values of other kinds are not compared, since only casts and times can change a meaning.
     let (Ok(Some((a_is, a))), Ok(Some((b_is, b)))) = (array_items(a_is, a), array_items(b_is, b))
     else {
         return true;
@@ -282,6 +284,7 @@ fn array_items<'e>(
     from: &'e dyn Encoding,
     value: &Value,
 ) -> Result<Option<(Element<'e>, Vec<Value>)>> {
+    // Something that is no array is converted through its text.
     let Some(element) = element(from) else { return Ok(None) };
     let items = match value {
         Value::Array(items) => items.to_vec(),

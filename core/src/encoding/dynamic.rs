@@ -98,6 +98,7 @@ pub trait Encoding: Debug + Send + Sync {
     /// # Errors
     /// If they are not a value, or are another form of a value.
     fn check_canonical(&self, bytes: &[u8]) -> Result<()> {
+        // In general, only writing the value again shows whether there is a second form of it.
         let mut reader = Reader::new(bytes);
         let value = self.decode(&mut reader)?;
         reader.finish()?;
@@ -191,14 +192,19 @@ impl dyn Encoding + '_ {
     /// the same parts.
     pub fn is_same(&self, other: &dyn Encoding) -> bool {
         use EncodingKind::*;
+        // Registered encodings are known by their ID alone.
         if let (Some(a), Some(b)) = (self.id(), other.id()) {
             return a == b;
         }
         let all_same = |a: &[Arc<dyn Encoding>], b: &[Arc<dyn Encoding>]| {
             a.len() == b.len() && a.iter().zip(b).all(|(a, b)| a.is_same(b.as_ref()))
         };
+        // An encoding with an ID and one without can have the same parts, but fields tell them
+        // apart.
         self.id().is_none()
             && other.id().is_none()
+            // The first byte decides how null and arrays are wrapped, so it is a part of the
+            // format.
             && self.has_prefix_00() == other.has_prefix_00()
             && self.has_prefix_ff() == other.has_prefix_ff()
             && match (self.kind(), other.kind()) {
@@ -208,8 +214,10 @@ impl dyn Encoding + '_ {
                 (String, String) => self.supports_null() == other.supports_null(),
                 (Array(a), Array(b)) | (NullSafe(a), NullSafe(b)) => a.is_same(b.as_ref()),
                 (Tuple(a), Tuple(b)) => all_same(a, b),
+                // The order of the identifiers counts, since a value is a position.
                 (Enum(a), Enum(b)) => a.identifiers() == b.identifiers(),
                 (Reference(a), Reference(b)) => a.allowed() == b.allowed(),
+                // Encodings without an ID and without parts can only be told apart by name.
                 (Plain, Plain) => self.name() == other.name(),
                 _ => false,
             }
@@ -222,6 +230,7 @@ impl dyn Encoding + '_ {
 }
 
 pub(crate) fn wrong_type(encoding: &str, value: &Value) -> EncodingError {
+    // Null gets an error of its own, because programs meet it when a field is not set.
     match value {
         Value::Null => EncodingError::NullValue(encoding.to_owned()),
         _ => EncodingError::WrongType {

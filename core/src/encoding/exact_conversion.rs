@@ -154,6 +154,7 @@ impl<'a> Conversion<'a> {
         if self.from.is_same(self.to) {
             return Ok(bytes.to_vec());
         }
+        // Damaged bytes could convert back to other bytes, and the value would look inexact.
         self.from.check_canonical(bytes).map_err(damaged)?;
         self.attempt(&value).map_err(|failure| self.refusal(&value, failure))
     }
@@ -165,6 +166,7 @@ impl<'a> Conversion<'a> {
     /// If the bytes are not a value, or if Java's conversion gives no value.
     pub fn lossy(&self, bytes: &[u8]) -> Result<Vec<u8>> {
         let value = self.from.decode_all(bytes)?;
+        // The same encoding has the same bytes, damaged or not.
         if self.from.is_same(self.to) {
             return Ok(bytes.to_vec());
         }
@@ -200,13 +202,16 @@ impl<'a> Conversion<'a> {
         // Not the stored bytes: a time in a region may be stored with an offset from an older
         // edition of the region's rules, and counts as the time that is read.
         let original = self.from.encode_all(value).map_err(Failure::NoCounterpart)?;
+        // Converting back tells whether anything was lost on the way.
         let exact = self.back().convert(&converted).is_ok_and(|(_, back)| back == original)
+            // A cast can give other bytes back and forth, and still be another number.
             && same_meaning(self.from, value, self.to, &converted);
         if exact { Ok(bytes) } else { Err(Failure::Changes(converted)) }
     }
 
     fn convert(&self, value: &Value) -> Result<(Value, Vec<u8>)> {
         let value = self.rename(self.from, self.to, value);
+        // A value that `to` does not allow is refused when it is written.
         let converted = convert(self.to, self.from, &value)?;
         let bytes = self.to.encode_all(&converted)?;
         Ok((converted, bytes))
@@ -229,6 +234,7 @@ impl<'a> Conversion<'a> {
                     None => Cow::Borrowed(value),
                 }
             }
+            // The constants of an enum array are renamed one by one.
             (EncodingKind::Array(from), EncodingKind::Array(to), Value::Array(items)) => {
                 let rename = |item| self.rename(from.as_ref(), to.as_ref(), item).into_owned();
                 Cow::Owned(Value::Array(items.iter().map(rename).collect()))
@@ -241,6 +247,7 @@ impl<'a> Conversion<'a> {
     fn new_name(&self, from: &EnumEncoding, to: &EnumEncoding, name: &str) -> Option<&'a str> {
         let (older, newer) = if self.reversed { (to, from) } else { (from, to) };
         let mut pairs = self.renamed.iter().filter(|(now, before)| {
+            // The name before must be gone, or a constant could have two meanings.
             older.by_name(before).is_some()
                 && older.by_name(now).is_none()
                 && newer.by_name(now).is_some()
@@ -254,6 +261,7 @@ impl<'a> Conversion<'a> {
 
     fn refusal(&self, value: &Value, failure: Failure) -> Inexact {
         let to = self.to.name().into_owned();
+        // Null has a reason of its own, since the value's text would say nothing.
         if value.is_null() {
             return Inexact::Null { to };
         }
@@ -262,12 +270,16 @@ impl<'a> Conversion<'a> {
         match failure {
             Failure::Changes(converted) => {
                 let mut becomes = show(self.to, &converted);
+                // Two values can have one text, and a message with the same text twice would help
+                // little.
                 if becomes == shown {
                     becomes = "another value with the same text".to_owned();
                 }
                 Inexact::Changes { value: shown, to, becomes }
             }
+            // Only an enum has names, so the missing name is the reason.
             Failure::NoCounterpart(_) if enums[1] => Inexact::NoConstant { value: shown, to },
+            // That no value is ever converted is more to know than why this one is not.
             Failure::NoCounterpart(_) if !enums[0] && self.is_never_exact() => {
                 Inexact::NoConversion { value: shown, from: self.from.name().into_owned(), to }
             }
@@ -287,12 +299,15 @@ fn show(encoding: &dyn Encoding, value: &Value) -> String {
         Value::String(text) => text.clone(),
         _ => encoding.to_text(value).unwrap_or_else(|_| value.type_name().into_owned()),
     };
+    // A long text would hide the rest of the message.
     let mut shown: String = text.chars().take(SHOWN).collect();
     if shown.len() < text.len() {
         shown.push('…');
     }
     match value {
+        // A text in quotes shows where it begins and ends.
         Value::Utf16(_) | Value::String(_) | Value::Enum(_) => format!("{shown:?}"),
+        // Quotes within a list stay as the list has them.
         _ => shown.escape_debug().to_string().replace("\\\"", "\""),
     }
 }

@@ -47,13 +47,18 @@ impl Conversion<'_> {
 
 fn of(conversion: &Conversion<'_>) -> Exactness {
     let (from, to) = (conversion.from, conversion.to);
+    // The same bytes are kept, so no value is looked at.
     if from.is_same(to) {
         return Exactness::Always;
     }
+    // The bytes of an unknown encoding can be copied only to the same encoding, which was the case
+    // above.
     if [from, to].into_iter().any(|e| matches!(e.kind(), EncodingKind::Unknown)) {
         return Exactness::Never;
     }
+    // Null is a value too, and only this one is judged apart from the others.
     let null_is_lost = from.supports_null() && !to.supports_null();
+    // Without other values, null alone decides.
     if has_only_null(from) {
         return if null_is_lost { Exactness::Never } else { Exactness::Always };
     }
@@ -87,6 +92,7 @@ fn values(conversion: &Conversion<'_>) -> Exactness {
         },
         // `convert` makes no reference of anything else.
         (Kind::Reference(_), _) | (_, Kind::Reference(_)) => Exactness::Never,
+        // All values of a small type can be tried, which is surer than a rule.
         (small, _) if is_small(small) => match tried(conversion) {
             (exact, all) if exact == all => Exactness::Always,
             (0, _) => Exactness::Never,
@@ -98,6 +104,7 @@ fn values(conversion: &Conversion<'_>) -> Exactness {
             _ => Exactness::Sometimes,
         },
         (Kind::Primitive(from), Kind::Primitive(to)) => primitives(from, to),
+        // The texts of numbers are like those of few other types.
         (Kind::Primitive(from), Kind::Plain) => primitive_and_plain(from, to, true),
         (Kind::Plain, Kind::Primitive(to)) => primitive_and_plain(to, from, false),
         (Kind::String, Kind::String | Kind::PrimitiveArray(Primitive::Char))
@@ -106,6 +113,7 @@ fn values(conversion: &Conversion<'_>) -> Exactness {
         (Kind::Plain, Kind::Plain) => plain(from, to),
         _ => match (element(from), element(to)) {
             (Some(from), Some(to)) => arrays(conversion, from.get(), to.get()),
+            // A text of an array is in brackets or in Base64, so few other texts can be one.
             (Some(_), None) => array_and_other(to),
             (None, Some(_)) => array_and_other(from),
             (None, None) => Exactness::Sometimes,
@@ -129,6 +137,7 @@ fn tried(conversion: &Conversion<'_>) -> (usize, usize) {
     let values: Vec<Value> = match unwrap(conversion.from) {
         EncodingKind::Primitive(Primitive::Boolean) => vec![Value::Bool(false), Value::Bool(true)],
         EncodingKind::Primitive(Primitive::Byte) => (i8::MIN..=i8::MAX).map(Value::Byte).collect(),
+        // The constants are tried by name, since names are what a conversion looks at.
         EncodingKind::Enum(constants) => {
             let names = constants.identifiers().iter();
             names.filter_map(|name| constants.by_name(name)).map(Value::Enum).collect()
@@ -146,6 +155,7 @@ fn primitives(from: Primitive, to: Primitive) -> Exactness {
         (Short, Int | Long | Float | Double)
         | (Char, Int | Long | Float | Double)
         | (Int, Long | Double)
+        // A `float` has all its values in a `double`, but a `long` has more digits than a `double`.
         | (Float, Double) => Exactness::Always,
         // 65 is in all of them.
         _ => Exactness::Sometimes,
@@ -222,6 +232,7 @@ const SHARING: [(EncodingId, EncodingId); 8] = [
 /// The ID of a built-in encoding of this file's tables.
 fn known(encoding: &dyn Encoding) -> Option<&EncodingId> {
     let id = match (encoding.id(), encoding.kind()) {
+        // An encoding with null that wraps another has no ID of its own.
         (None, EncodingKind::NullSafe(inner)) => inner.id(),
         (id, _) => id,
     };
@@ -231,10 +242,12 @@ fn known(encoding: &dyn Encoding) -> Option<&EncodingId> {
 /// Both directions between a primitive type with many values and another encoding.
 fn primitive_and_plain(primitive: Primitive, plain: &dyn Encoding, is_from: bool) -> Exactness {
     use Primitive::{Boolean, Byte, Char, Double, Float, Int, Long, Short};
+    // An encoding that a program added can do anything with a text.
     let Some(id) = known(plain) else { return Exactness::Sometimes };
     let is_decimal = *id == ids::BIG_DECIMAL;
     let is_integer = is_decimal || *id == ids::BIG_INTEGER;
     let shares = match primitive {
+        // Every whole number is a big number, but not the other way.
         Short | Int | Long if is_integer && is_from => return Exactness::Always,
         Short | Int | Long => is_integer || *id == ids::YEAR,
         Float | Double => is_decimal,

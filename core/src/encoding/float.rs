@@ -7,7 +7,10 @@ use std::cmp::Ordering;
 /// Bits whose unsigned order is the order of the numbers.
 #[inline]
 pub(crate) fn sort_bits_f32(value: f32) -> u32 {
+    // Java writes all NaNs as the same bits.
     let bits = if value.is_nan() { 0x7fc0_0000 } else { value.to_bits() };
+    // Positive numbers come after all negative ones, so their sign becomes 1; negative ones are
+    // inverted.
     if bits >> 31 == 0 { bits ^ (1 << 31) } else { !bits }
 }
 

@@ -14,6 +14,7 @@ const MAX_SHORT: i64 = 119;
 /// Appends `value`.
 #[inline]
 pub fn write(value: i64, out: &mut Vec<u8>) {
+    // Numbers near zero are the most frequent, so they take one byte.
     if (MIN_SHORT..=MAX_SHORT).contains(&value) {
         #[allow(
             clippy::cast_possible_truncation,
@@ -30,6 +31,7 @@ fn write_multi(value: i64, out: &mut Vec<u8>) {
     #[allow(clippy::cast_possible_truncation, reason = "a number has at most 8 bytes")]
     let (first, rest) = if value < MIN_SHORT {
         let rest = value - MIN_SHORT;
+        // The first byte tells the length; a longer negative number has a smaller one.
         (9 - byte_count(!rest) as u8, rest)
     } else {
         let rest = value - MAX_SHORT - 1;
@@ -89,6 +91,7 @@ pub fn read(reader: &mut Reader<'_>) -> Result<i64> {
     if (0x09..=0xf6).contains(&first) {
         return Ok(i64::from(first) - 127);
     }
+    // The bytes after the first one are those of the number without the range of one byte.
     let count = len_from_first(first)? - 1;
     let (start, bias) = if first < 0x09 { (-1, MIN_SHORT) } else { (0, MAX_SHORT + 1) };
     let rest =
@@ -103,6 +106,7 @@ pub fn read(reader: &mut Reader<'_>) -> Result<i64> {
 pub(crate) fn read_canonical(reader: &mut Reader<'_>) -> Result<Option<i64>> {
     let start = reader.rest();
     let number = read(reader)?;
+    // A longer form has the same number but more bytes.
     let used = start.len() - reader.rest().len();
     // If an eight-byte form wrapped around, the sign of the number does not match the first byte.
     let starts_negative = start.first().is_some_and(|&first| first < 127);

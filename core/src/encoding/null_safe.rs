@@ -23,6 +23,7 @@ impl NullSafe {
     /// # Errors
     /// [`EncodingError::Invalid`](super::EncodingError::Invalid) if `inner` already has null.
     pub fn new(id: Option<EncodingId>, inner: Arc<dyn Encoding>) -> Result<Self> {
+        // Two forms of null would be two keys of one value in an index.
         if inner.supports_null() {
             return invalid(format!("{} has null already", inner.name()));
         }
@@ -35,6 +36,7 @@ impl NullSafe {
     }
 
     fn prefixed(&self) -> bool {
+        // A value that begins with `ff` could be taken for null.
         self.inner.has_prefix_ff()
     }
 }
@@ -104,6 +106,7 @@ impl Encoding for NullSafe {
     }
 
     fn fixed_width(&self) -> Option<usize> {
+        // A value of several bytes is longer than null, which has one.
         self.inner.fixed_width().filter(|&width| width == 1 && !self.prefixed())
     }
 

@@ -39,6 +39,7 @@ impl ReferenceEncoding {
     /// [`EncodingError::InvalidReference`] if the object's type is not allowed.
     pub fn check(&self, id: ObjId) -> Result<()> {
         let storage_id = id.storage_id();
+        // A read is not checked: a stored reference can be of a time when its type was allowed.
         match &self.allowed {
             Some(allowed) if !allowed.contains(&storage_id) => {
                 Err(EncodingError::InvalidReference { id, storage_id })
@@ -132,6 +133,7 @@ impl Encoding for ReferenceEncoding {
     }
 
     fn check_canonical(&self, bytes: &[u8]) -> Result<()> {
+        // A reference has one form only, so its bytes need no second look.
         let mut reader = Reader::new(bytes);
         Self::read(&mut reader)?;
         reader.finish()

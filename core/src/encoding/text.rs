@@ -90,6 +90,8 @@ pub(crate) fn java_digit(char: char, radix: u32) -> Option<u32> {
         '\u{ff41}'..='\u{ff46}' => u32::from(char) - 0xff41 + 10,
         _ => {
             let code = u32::from(char);
+            // The runs are ascending, so the last one that begins before the character is the only
+            // candidate.
             let zero = *DIGIT_ZEROS.iter().rev().find(|&&zero| zero <= code)?;
             Some(code - zero).filter(|&digit| digit < 10)?
         }
@@ -111,6 +113,7 @@ pub(crate) fn join_items(items: impl IntoIterator<Item = Option<String>>) -> Str
             None => text.push_str("null"),
         }
     }
+    // An empty list is `[]`, without spaces, as Java prints it.
     text.push_str(if text.len() == 1 { "]" } else { " ]" });
     text
 }
@@ -123,6 +126,7 @@ pub(crate) fn split_items(text: &str) -> Result<Vec<Option<String>>> {
     };
     rest = rest.trim_start_matches(is_java_space);
     if !rest.starts_with(']') {
+        // After a comma an item must follow, so the end is looked for only before the first item.
         loop {
             let (item, after) = split_item(rest)?;
             items.push(item);
@@ -135,6 +139,7 @@ pub(crate) fn split_items(text: &str) -> Result<Vec<Option<String>>> {
     }
     match rest.strip_prefix(']') {
         None => list_error(rest, "`]` or `,` expected"),
+        // Java skips white space around the list.
         Some(after) if after.chars().all(is_java_space) => Ok(items),
         Some(after) => list_error(after, "trailing garbage after the list"),
     }
@@ -166,6 +171,7 @@ fn split_item(text: &str) -> Result<(Option<String>, &str)> {
                 Some('u') if !chars.as_str().bytes().take(4).all(|c| c.is_ascii_hexdigit()) => {
                     return list_error(chars.as_str(), "four hex digits expected after \\u");
                 }
+                // Other escapes are taken apart together, after the item is known to be whole.
                 Some(other) => raw.extend(['\\', other]),
                 None => return list_error("", "closing quote expected"),
             },
@@ -174,6 +180,7 @@ fn split_item(text: &str) -> Result<(Option<String>, &str)> {
     }
     match unescape(&raw)?.into_string() {
         Ok(item) => Ok((Some(item), chars.as_str())),
+        // An item is given to an encoding as Rust text.
         Err(_) => invalid("unpaired surrogate in a quoted item"),
     }
 }

@@ -21,6 +21,8 @@ impl TupleEncoding {
     /// [`EncodingError::Invalid`](super::EncodingError::Invalid) if there are fewer than two.
     pub fn new(components: impl Into<Box<[Arc<dyn Encoding>]>>) -> Result<Self> {
         let components = components.into();
+        // A tuple of one value would have the bytes of the value itself, and its encoding already
+        // exists.
         if components.len() < 2 {
             return invalid(format!(
                 "a tuple has two or more components, not {}",
@@ -60,6 +62,7 @@ impl Encoding for TupleEncoding {
     }
 
     fn encode(&self, value: &Value, out: &mut Vec<u8>) -> Result<()> {
+        // A part that is refused must leave no bytes of the parts before it.
         let start = out.len();
         for (component, value) in self.components.iter().zip(self.take(value)?) {
             component.encode(value, out).inspect_err(|_| out.truncate(start))?;
@@ -99,6 +102,7 @@ impl Encoding for TupleEncoding {
         }
         let parse = |(component, item): (&Arc<dyn Encoding>, Option<String>)| match item {
             Some(item) => component.from_text(&item),
+            // Without an item there is no text to give to the component, even if it has null.
             None => invalid("null has no text form in a tuple"),
         };
         self.components.iter().zip(items).map(parse).collect::<Result<_>>().map(Value::Tuple)
@@ -113,6 +117,7 @@ impl Encoding for TupleEncoding {
     }
 
     fn has_prefix_00(&self) -> bool {
+        // Only the first byte matters, and the first component gives it.
         self.components.first().is_some_and(|first| first.has_prefix_00())
     }
 
@@ -121,10 +126,12 @@ impl Encoding for TupleEncoding {
     }
 
     fn fixed_width(&self) -> Option<usize> {
+        // A component without a fixed width makes the sum `None`.
         self.components.iter().map(|component| component.fixed_width()).sum()
     }
 
     fn check_canonical(&self, bytes: &[u8]) -> Result<()> {
+        // Each part is checked by its own encoding, since some can tell without building a value.
         let mut reader = Reader::new(bytes);
         self.components
             .iter()

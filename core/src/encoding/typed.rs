@@ -97,9 +97,11 @@ pub trait Encodable: Clone + fmt::Debug + Send + Sync + 'static {
     #[doc(hidden)]
     fn borrow_value(value: &Value) -> Option<Cow<'_, Self>> {
         match value {
+            // A value of another encoding can have the same bytes and mean something else.
             Value::Custom(custom) if *custom.encoding() == Self::encoding_id() => {
                 let mut reader = Reader::new(custom.bytes());
                 let value = Self::decode_from(&mut reader).ok()?;
+                // Bytes that are left over do not belong to this type.
                 reader.is_empty().then_some(Cow::Owned(value))
             }
             _ => None,
@@ -271,6 +273,8 @@ impl<T: Encodable> FieldType for T {
     #[inline]
     fn encode_to(&self, out: &mut Vec<u8>) -> Result<()> {
         let start = out.len();
+        // The mark is needed even without null here: the bytes must be those of the nullable
+        // encoding.
         if T::NULLABLE && T::PREFIX_FF {
             out.push(NOT_NULL);
         }
@@ -279,6 +283,7 @@ impl<T: Encodable> FieldType for T {
 
     #[inline]
     fn decode_from(reader: &mut Reader<'_>) -> Result<Self> {
+        // The encoding has null even if the type has not, and another program may have stored it.
         if T::NULLABLE && starts_null(T::PREFIX_FF, reader)? {
             return Err(EncodingError::NullValue(format!(
                 "{}, which is required; set it, or declare the field as Option",
@@ -306,6 +311,7 @@ impl<T: Encodable> FieldType for T {
 
     fn from_value(value: &Value) -> Result<Self> {
         match T::borrow_value(value) {
+            // A smaller type is tried last, since the exact type is the usual case.
             Some(value) => Ok(value.into_owned()),
             None => T::widen(value).ok_or_else(|| wrong_type(Self::encoding_id().alias(), value)),
         }
@@ -334,6 +340,7 @@ impl<T: Encodable> FieldType for Option<T> {
             out.push(NULL);
             return Ok(());
         };
+        // A value that is refused must leave no mark behind.
         let start = out.len();
         if T::PREFIX_FF {
             out.push(NOT_NULL);
@@ -408,6 +415,7 @@ impl<T: Encodable> TypedEncoding<T> {
         let mut bytes = Vec::new();
         let default = T::default_value()
             .and_then(|value| value.write_to(&mut bytes).ok().map(|()| bytes.into()));
+        // The ID of a type with null names the encoding with null, so this one has none.
         let id = (!T::NULLABLE).then(<T as Encodable>::encoding_id);
         TypedEncoding { id, nullable: false, default, type_: PhantomData }
     }
@@ -446,6 +454,7 @@ impl<T: Encodable> Encoding for TypedEncoding<T> {
 
     fn kind(&self) -> EncodingKind<'_> {
         match T::KIND {
+            // The same Rust type is Java's primitive type without null, and its wrapper with it.
             EncodingKind::Primitive(primitive) if self.nullable => EncodingKind::Wrapper(primitive),
             kind => kind,
         }
@@ -514,6 +523,7 @@ impl<T: Encodable> Encoding for TypedEncoding<T> {
     fn check_canonical(&self, bytes: &[u8]) -> Result<()> {
         let mut reader = Reader::new(bytes);
         if self.nullable && starts_null(T::PREFIX_FF, &mut reader)? {
+            // Null has one form, so nothing more is compared.
             return reader.finish();
         }
         let body = reader.clone();
@@ -523,6 +533,7 @@ impl<T: Encodable> Encoding for TypedEncoding<T> {
                 let value = T::read_from(&mut reader)?;
                 let mut again = Vec::with_capacity(body.rest().len());
                 value.write_to(&mut again)?;
+                // The bytes must be the same, and reading must have taken all of them.
                 body.rest().get(..again.len()) == Some(&again)
                     && body.rest().len() - again.len() == reader.rest().len()
             }

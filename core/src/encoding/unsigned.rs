@@ -54,6 +54,7 @@ impl Encodable for u32 {
     }
 
     fn read_from(reader: &mut Reader<'_>) -> Result<Self> {
+        // Java can have stored a negative number, or one that is too large for this type.
         narrow(long::read(reader)?)
     }
 
@@ -75,6 +76,8 @@ impl Encodable for u32 {
 
     fn borrow_value(value: &Value) -> Option<Cow<'_, Self>> {
         match value {
+            // A number out of range is no value of this type, so the field is refused rather than
+            // cut.
             Value::Long(number) => narrow(*number).ok().map(Cow::Owned),
             _ => None,
         }

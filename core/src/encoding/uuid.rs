@@ -88,6 +88,7 @@ impl Encodable for Uuid {
     /// Accepts what Java accepts: five groups of hex digits. Only as many of the last digits count
     /// as the group can hold.
     fn from_text(text: &str) -> Result<Self> {
+        // Java counts the length in UTF-16 units before it looks at the digits.
         let too_long = text.encode_utf16().nth(MAX_TEXT).is_some();
         let groups: Option<Vec<u64>> = text.split('-').map(parse_group).collect();
         match groups.as_deref() {
@@ -112,6 +113,7 @@ fn parse_group(group: &str) -> Option<u64> {
     }
     digits.chars().try_fold(0u64, |number, digit| {
         let digit = u64::from(java_digit(digit, 16)?);
+        // The sign bit must stay free, since Java reads each group as a signed number.
         (number >> 59 == 0).then_some(number << 4 | digit)
     })
 }

@@ -243,6 +243,7 @@ impl Value {
     /// The UTF-16 units of a string; `None` for other values.
     pub(crate) fn string_units(&self) -> Option<Vec<u16>> {
         match self {
+            // Java counts a string in units.
             Value::String(text) => Some(text.encode_utf16().collect()),
             Value::Utf16(text) => Some(text.units().collect()),
             _ => None,
@@ -448,6 +449,7 @@ impl Ord for Value {
             (V::InternetAddress(a), V::InternetAddress(b)) => a.cmp(b),
             (V::Inet4Address(a), V::Inet4Address(b)) => a.cmp(b),
             (V::Inet6Address(a), V::Inet6Address(b)) => a.cmp(b),
+            // Elements are compared one by one, and null after all values, as in the encoded form.
             (V::Array(a), V::Array(b)) | (V::Tuple(a), V::Tuple(b)) => a.cmp(b),
             (V::Custom(a), V::Custom(b)) => a.cmp(b),
             // Of two values of one variant, only nulls come to this arm.
@@ -472,6 +474,7 @@ impl Eq for Value {}
 
 impl Hash for Value {
     fn hash<H: Hasher>(&self, state: &mut H) {
+        // Values of different variants differ, and so should their hashes.
         self.rank().hash(state);
         match self {
             Value::Bool(value) => value.hash(state),

@@ -28,10 +28,12 @@ impl Bindings {
             binding.rules = Rules::of(&binding, &model.hooks, &mut problems)?;
             Ok(binding)
         };
+        // All problems of all models are reported at once.
         let mut bound = set.registered().iter().map(bind).collect::<Result<Vec<_>>>()?;
         if !problems.is_empty() {
             return Err(ModelErrors(problems).into());
         }
+        // Kinds and mix-ins concern several models, so they follow when all models are bound.
         Rules::add_kinds(&mut bound, set.hooked_kinds());
         Rules::share(&mut bound);
         let watched = Arc::new(watched(bound.iter(), bundle)?);

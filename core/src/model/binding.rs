@@ -44,6 +44,7 @@ pub struct Models {
 
 impl Models {
     pub(super) fn new(mut bindings: Vec<Binding>, evolution: Evolution) -> Self {
+        // The binary search finds a model by its type, which a handle knows without a name.
         bindings.sort_unstable_by_key(|binding| binding.info.type_id);
         let fields = bindings.iter().map(|it| (it.info.type_id, it.fields.clone()));
         Models { fields: FieldsOfModels::new(fields.collect()), bindings, evolution }
@@ -198,9 +199,11 @@ impl Binding {
         if let Some(plan) = plans.get(&key) {
             return Arc::clone(plan);
         }
+        // The lock is not held while the plan is made, so that other threads need not wait.
         drop(plans);
         let plan = Arc::new(Plan::new(old, self.info.fields, &self.fields));
         let mut plans = self.plans.write().unwrap_or_else(PoisonError::into_inner);
+        // Another thread may have made the plan meanwhile. Its plan is the same.
         Arc::clone(plans.entry(key).or_insert(plan))
     }
 
@@ -210,6 +213,7 @@ impl Binding {
         let Some(decl) = self.info.fields.get(position) else { return Ok(()) };
         match (decl.default, &decl.shape) {
             (Some(write), _) => to.after(decl.start, write),
+            // An enum without a default of its own starts with the constant that the model states.
             (None, Shape::Simple(ValueDecl { initial: Some(initial), .. })) => {
                 let initial = *initial;
                 to.encoded(position, |out| {
@@ -239,6 +243,7 @@ impl Binding {
         let (data, written) = writer.finish();
         let stated = written.into_iter().map(|position| Ok(self.field(position)?.storage_id));
         let stated = stated.collect::<Result<Vec<_>>>()?;
+        // Without stated values the object layer makes the defaults itself, which costs less.
         Ok((!stated.is_empty()).then_some((data, stated)))
     }
 
@@ -247,6 +252,8 @@ impl Binding {
     pub(crate) fn is_missing(&self, plan: &Plan, position: usize) -> bool {
         let decl = self.info.fields.get(position);
         matches!(plan.field(position), FieldPlan::Missing)
+            // An own conversion needs the object to move, so a field that it may make is not just
+            // missing.
             && self.info.upgrade_with.is_none()
             && decl.is_some_and(|decl| decl.upgrade_with.is_none())
     }

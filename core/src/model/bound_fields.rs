@@ -61,10 +61,13 @@ impl BoundFields {
     ) -> Error {
         let path = self.path(field);
         match (source, schema) {
+            // Null inside a collection has no schema to blame: an element was written as null.
             (EncodingError::NullValue(_), _) if field.simple().is_none() => {
                 Error::NullInside { field: path, id }
             }
             (EncodingError::NullValue(_), Some(schema)) => {
+                // In another schema the field may be missing altogether, which is said in other
+                // words.
                 let is_null = schema == self.object_type.schema_of;
                 Error::Missing { field: path, id, schema, is_null, is_new: false }
             }

@@ -57,6 +57,8 @@ impl<'t> Handle<'t> {
         let read = match found {
             Ok(Some(read)) => read,
             Ok(None) => self.get_elsewhere(position, field)?,
+            // A value that is too long for a new index keeps the object from moving, but not from
+            // being read.
             Err(error) => {
                 self.or_unmovable(Err(error), |data| Ok(V::decode_all(data.simple(field)?)))?
             }
@@ -70,6 +72,8 @@ impl<'t> Handle<'t> {
         position: usize,
         field: &ResolvedField,
     ) -> Result<Result<V, EncodingError>> {
+        // A field that the object lacks reads as its default, so that reading does not move the
+        // object.
         if self.is_missing(position)? {
             return Ok(V::decode_all(self.binding.default_of(position)?.simple(field)?));
         }
@@ -88,6 +92,7 @@ impl<'t> Handle<'t> {
             result.map_err(|source| self.unencodable(field, source))?;
             let encoded = self.tx.core.encoded();
             let move_and_set = || Ok(encoded.set(self.id, field, bytes, Migrate::Yes)?);
+            // By Java's rules every access moves the object, so its own schema is not tried first.
             if self.access() == Migrate::Yes {
                 return move_and_set();
             }
@@ -200,6 +205,8 @@ impl<'t> Handle<'t> {
         let target_type = core.type_name(of).map_or_else(|_| format!("#{of}"), |it| it.to_string());
         Ok(Error::WrongTarget {
             field: self.binding.path(self.binding.field(position)?),
+            // The caller may want to look for the object in the database, so the error has its
+            // schema.
             id: self.id,
             schema: core.object_schema(self.id)?.id,
             target,
@@ -252,6 +259,8 @@ impl<'t> Handle<'t> {
     /// its own schema lacks the field, and no unknown field can have the values under a newer name.
     pub(crate) fn has_nothing_to_remove(&self, position: usize) -> Result<bool> {
         if !self.is_empty_there(position)? {
+            // A field with a name that this program does not know may be this one, renamed by a
+            // newer program.
             return Ok(false);
         }
         let plan = self.binding.plan(&*self.tx.core.object_type(self.id)?);
@@ -344,6 +353,7 @@ impl<'t> Handle<'t> {
     }
 
     pub(crate) fn undecodable(&self, field: &ResolvedField, source: EncodingError) -> Error {
+        // The object may be gone or damaged. Then the error is told without its schema.
         let schema = self.tx.core.object_schema(self.id).map(|schema| schema.id);
         self.binding.fields.undecodable(self.id, schema.ok(), field, source)
     }

@@ -64,6 +64,8 @@ impl Callbacks {
     /// Adds a callback, if it is not there.
     pub(super) fn add(&mut self, callback: Arc<dyn Callback>) {
         if !self.added.iter().any(|other| Arc::ptr_eq(other, &callback)) {
+            // If an operation that was undone has added it before, it now gets the answer of the
+            // real end only.
             self.undone.retain(|other| !Arc::ptr_eq(other, &callback));
             self.added.push(callback);
         }
@@ -89,6 +91,7 @@ impl Callbacks {
 
     /// Tells all of the end.
     pub(super) fn after_completion(self, committed: bool) {
+        // The answer for those that were undone is the same, however the transaction ends.
         after_completion(&self.added, committed);
         after_completion(&self.undone, false);
     }
@@ -99,11 +102,14 @@ pub(super) fn before_commit(
     tx: &Transaction,
     read_only: bool,
 ) -> Result<()> {
+    // The first refusal ends the commit, so the callbacks after it are not asked.
     callbacks.iter().try_for_each(|callback| callback.before_commit(tx, read_only))
 }
 
 pub(super) fn before_completion(callbacks: &[Arc<dyn Callback>], tx: &Transaction) {
     for callback in callbacks {
+        // The end cannot be stopped any more, so an error must not keep other callbacks from their
+        // call.
         if let Err(error) = callback.before_completion(tx) {
             tracing::warn!(%error, "a callback failed before the end of a transaction");
         }

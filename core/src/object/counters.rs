@@ -42,6 +42,8 @@ impl Transaction {
     pub(super) fn read_counter(&self, id: ObjId, field: &ResolvedField) -> Result<i64> {
         let key = FieldKey::new(id, &field.key);
         let count = self.store.get(&key, |value| match value {
+            // Writers store a counter even if it is 0. A pair that is missing all the same is no
+            // error.
             None => Ok(0),
             Some(value) => self
                 .store
@@ -96,12 +98,14 @@ impl Transaction {
 
     fn adjust(&self, id: ObjId, field: &ResolvedField, by: i64) -> Result<()> {
         let key = FieldKey::new(id, &field.key);
+        // This get is untracked: two transactions that add to one counter must not be in conflict.
         // The store can only adjust a counter that has a pair.
         if self.store.has_counter(&key)? {
             self.store.adjust_counter(&key, by)?;
             self.dirty_set.field(id, field.storage_id, None);
             return Ok(());
         }
+        // This get is tracked, because the sum that is written depends on it.
         let count = self.read_counter(id, field)?;
         self.write_counter(id, field, count.wrapping_add(by))
     }

@@ -13,6 +13,7 @@ pub(crate) fn describe(id: ObjId, field: &ResolvedField) -> String {
 
 /// The object, and the field or index to which the index entry with this key belongs, for messages.
 pub(super) fn describe_entry(id: ObjId, object_type: &ResolvedType, key: &[u8]) -> String {
+    // A damaged key has no storage ID, and the message then names the object alone.
     let index = StorageId::read_from(&mut Reader::new(key)).ok();
     let mut fields = object_type.fields.iter();
     let field = fields.find_map(|field| {
@@ -20,6 +21,7 @@ pub(super) fn describe_entry(id: ObjId, object_type: &ResolvedType, key: &[u8]) 
         parts.find(|part| Some(part.storage_id) == index)
     });
     let composite = object_type.indexes.iter().find(|of| Some(of.storage_id) == index);
+    // An index on a field has the storage ID of the field, and a composite one has its own.
     match (field, composite) {
         (Some(field), _) => format!("the index entry of {}", describe(id, field)),
         (None, Some(of)) => {
@@ -68,6 +70,7 @@ pub(crate) fn unknown_field(object_type: &ResolvedType, field: &str) -> Error {
 
 /// A hint for the message: the kind of the field, or a field with a similar name.
 fn hint(object_type: &ResolvedType, field: &str) -> String {
+    // The field exists but was used as one of another kind, which is the likely mistake.
     if let Some(known) = object_type.field(field) {
         let kind = match &known.kind {
             ResolvedKind::Simple(simple) if simple.reference.is_some() => "reference",

@@ -26,6 +26,8 @@ impl Transaction {
     pub fn detached(&self) -> Result<Transaction> {
         self.check_open()?;
         let mut memory = MutableView::untracked(MemoryStore::new().snapshot());
+        // The object schema index is left out: it has an entry for each object, and no object is
+        // copied.
         self.store.read(|kv| Ok(layout::copy_meta_data(kv, &mut memory)?))?;
         Ok(self.over(memory))
     }
@@ -41,6 +43,7 @@ impl Transaction {
     /// it does not support snapshots.
     pub fn snapshot(&self) -> Result<Transaction> {
         self.check_open()?;
+        // A snapshot needs a transaction of a store, and a detached one has only its own pairs.
         if self.is_detached() {
             return Err(Error::Unsupported("a snapshot of a detached transaction"));
         }
@@ -98,6 +101,7 @@ impl Transaction {
         }
         let all = KeySpan::FULL;
         self.operation(|| self.store.rewrite_span(all, |kv| Ok(layout::delete_object_data(kv)?)))?;
+        // The objects that are known are gone, and their IDs may be used again.
         self.infos.clear();
         Ok(())
     }

@@ -184,6 +184,7 @@ impl DirtySet {
     /// Notes that a field has changed. A simple field has the value `new`.
     #[inline]
     pub(crate) fn field(&self, id: ObjId, field: StorageId, new: Option<&[u8]>) {
+        // Most transactions watch nothing of a type, so this comes first.
         let Some(watched) = self.watched(id) else { return };
         let is_watched = watched.any || watched.fields.contains(&field);
         let null = new.and_then(|new| {
@@ -207,6 +208,7 @@ impl DirtySet {
         mut pairs: impl Iterator<Item = (&'p [u8], &'p [u8])>,
     ) {
         let Some(watched) = self.watched(id) else { return };
+        // Only pairs that hold a null can break a rule about collections.
         let Some(null) = watched.required_in.iter().find(|null| null.stored == field) else {
             return;
         };
@@ -236,6 +238,7 @@ impl DirtySet {
             fields: BTreeSet::new(),
             nulls: watched.lost(old, new).collect(),
         };
+        // An entry without content would make a check look the object up for nothing.
         if touched.whole || !touched.nulls.is_empty() {
             self.add(id, touched);
         }
@@ -308,6 +311,8 @@ impl DirtySet {
     /// Begins a check, or an operation that ends with one. Until the returned guard is dropped, no
     /// other begins. `None` if one has begun.
     pub(super) fn begin_check(&self) -> Option<Checking<'_>> {
+        // Checks change objects too. Their operations are part of the check and are not checked
+        // apart.
         (!self.checking.replace(true)).then(|| Checking(self))
     }
 

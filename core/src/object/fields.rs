@@ -107,6 +107,8 @@ impl Transaction {
         migrate: Migrate,
         read: F,
     ) -> Result<Result<R, F>> {
+        // Only simple fields have one pair. Fields of other kinds take the general way, which
+        // refuses them.
         let Some(simple) = field.simple() else { return Ok(Err(read)) };
         match self.known_info(id, |info| self.has_field(info, field, migrate)) {
             Some(true) => self.read_value(id, field, simple, read).map(Ok),
@@ -114,6 +116,8 @@ impl Transaction {
                 // The field has the same key in each schema.
                 let key = FieldKey::new(id, &field.key);
                 self.with_own_pair(id, &key, |info, value| {
+                    // The schema of the object is known only now, so it decides here whether the
+                    // object must move.
                     let own = info.object_type.as_deref().filter(|_| self.may_stay(info, migrate));
                     let own = own.and_then(|own| own_simple_field(own, field).ok());
                     let Some((own, simple)) = own else { return Ok(Err(read)) };
@@ -156,6 +160,7 @@ impl Transaction {
         self.mutate(|| {
             let encode = |object_type: &ResolvedType, bytes: &mut Vec<u8>| {
                 let (field, simple) = simple_field(object_type, field)?;
+                // As in Java, a missing target is reported before a value that cannot be encoded.
                 if let Value::Ref(target) = value {
                     self.check_reference_exists(id, field, target.as_bytes())?;
                 }
@@ -165,6 +170,8 @@ impl Transaction {
                     .map_err(|source| Error::InvalidValue { field: describe(id, field), source })?;
                 check_reference_type(id, field, bytes)
             };
+            // A move checks the value first: an object must not move for a value that is refused
+            // anyway.
             let object_type = self.type_for_setting(id, migrate, |object_type| {
                 let mut bytes = Vec::new();
                 encode(object_type, &mut bytes)?;
@@ -184,6 +191,7 @@ impl Transaction {
         let is_indexed =
             field.simple().is_some_and(|simple| simple.indexed) || !field.indexes.is_empty();
         let is_known = || self.known_info(id, |_| ()).is_some();
+        // With a known object the two gets would not become one, so there is nothing to read ahead.
         if !is_indexed || !field.near || is_known() || !self.is_object_type(id.storage_id()) {
             return Ok(None);
         }
@@ -196,6 +204,8 @@ impl Transaction {
             })
         });
         let value = value.map_err(|error| error.about(|| self.named(id)))?;
+        // The count is taken after the read, so that any later write makes the value that was read
+        // stale.
         Ok(Some(ReadAhead { changes: self.store.changes().get(), value }))
     }
 
@@ -220,6 +230,7 @@ impl Transaction {
         }
         let key = FieldKey::new(id, &field.key);
         let mut old = self.buffer();
+        // The object may have moved since, or a listener to the move may have set the field.
         let ahead = ahead.filter(|ahead| ahead.changes == self.store.changes().get());
         let stored = match ahead {
             Some(ReadAhead { value, .. }) => {
@@ -265,6 +276,7 @@ impl Transaction {
         let key = FieldKey::new(id, &field.key);
         let mut old = self.buffer();
         let stored = self.read_old(id, &key, field, simple, &mut old)?;
+        // The content decides, not the index entry that led here: the entry may be damage.
         if old[..] != *only {
             return Ok(());
         }
@@ -305,6 +317,7 @@ impl Transaction {
                 .check_key(&new_entry)
                 .map_err(|error| error.about(|| describe(id, field)))?;
         }
+        // The old value is known here, so the journal need not read it again.
         self.store_simple(key, simple, new, if stored { Undo::Old(old) } else { Undo::Absent })?;
         if simple.indexed {
             self.store.remove_entry(&old_entry)?;
@@ -317,6 +330,7 @@ impl Transaction {
             start = new_end;
         }
         self.dirty_set.field(id, field.storage_id, Some(new));
+        // `is_monitored` was asked before the writes: nothing in between can add a listener.
         if monitored {
             let kind = ChangeKind::Simple { old: old.into(), new: new.into() };
             self.queue_change(id, object_type, field, kind);
@@ -366,6 +380,8 @@ impl Transaction {
             }
             layout::append_index_key(&index.key, &values, id, &[], entries);
             let old_end = entries.len();
+            // Splices the new value into its place, so that the values of other members are read
+            // only once.
             values.splice(own..own + old.len(), new.iter().copied());
             layout::append_index_key(&index.key, &values, id, &[], entries);
             self.store.check_key(entries.get(old_end..).unwrap_or_default()).map_err(|error| {
@@ -420,6 +436,8 @@ impl Transaction {
             }
             ResolvedKind::Counter => self.read_counter(id, field).map(|count| count == 0),
             _ => {
+                // A collection has no pair of its own, so it is empty if no key begins with its
+                // prefix.
                 let end = layout::prefix_end(&key);
                 let any = self.store.any(permazen_kv::KeySpan::new(&key, end.as_deref()));
                 any.map(|any| !any)
@@ -444,6 +462,7 @@ impl Encoded<'_, Transaction> {
         read: impl FnOnce(&[u8]) -> R,
     ) -> Result<R> {
         let tx = self.0;
+        // A transaction that has ended still knows objects, so `read_own` could answer from memory.
         tx.check_open()?;
         let read = match tx.read_own(id, field, migrate, read)? {
             Ok(value) => return Ok(value),
@@ -464,6 +483,7 @@ impl Encoded<'_, Transaction> {
         read: impl FnOnce(&[u8]) -> R,
     ) -> Result<Option<R>> {
         let tx = self.0;
+        // A transaction that has ended still knows objects, so `read_own` could answer from memory.
         tx.check_open()?;
         let read = match tx.read_own(id, field, migrate, read)? {
             Ok(value) => return Ok(Some(value)),
@@ -480,6 +500,7 @@ impl Encoded<'_, Transaction> {
     /// object is known in this transaction, otherwise one get.
     pub(crate) fn defines(self, id: ObjId, field: &ResolvedField) -> Result<bool> {
         let tx = self.0;
+        // A transaction that has ended still knows objects, so it could answer from memory.
         tx.check_open()?;
         // Usually the field need not be looked up.
         if tx.known_info(id, |info| tx.has_field(info, field, Migrate::No)) == Some(true) {
@@ -537,14 +558,19 @@ impl Encoded<'_, Transaction> {
                     .check_canonical(value)
                     .map_err(|source| Error::InvalidValue { field: describe(id, field), source })
             };
+            // This comes before the checks, which may look up objects: it reads only if the object
+            // is unknown.
             let ahead = tx.read_ahead(id, field)?;
             let object_type = tx.type_for_setting(id, migrate, |object_type| {
                 check(object_type)?;
                 Ok((field.storage_id, value.to_vec()))
             })?;
+            // The caller moves the object first and tries again.
             if only_defined && object_type.field_by_storage_id(field.storage_id).is_none() {
                 return Ok(false);
             }
+            // The object may have moved, so the definition that counts may be another one than
+            // before.
             check(&object_type)?;
             let (field, simple) = own_simple_field(&object_type, field)?;
             tx.write_simple(id, &object_type, field, simple, ahead, value)?;

@@ -36,7 +36,9 @@ pub(crate) struct Call {
 impl Drop for Call {
     /// Drops a long chain without recursion.
     fn drop(&mut self) {
+        // Each call keeps its cause alive, and a chain can be longer than the stack is deep.
         let mut next = self.cause.take();
+        // A cause that another call still needs stays, and so does everything before it.
         while let Some(mut call) = next.and_then(Arc::into_inner) {
             next = call.cause.take();
         }
@@ -90,6 +92,7 @@ impl HookCalls {
     /// Begins the call of a hook. It ends when the returned guard is dropped.
     pub(super) fn begin(&self, hook: &Hook, object: ObjId) -> Running<'_> {
         let cause = self.current();
+        // A call that no hook caused begins a chain.
         let len = cause.as_ref().map_or(0, |cause| cause.len).saturating_add(1);
         let call = Arc::new(Call { hook: Arc::clone(hook), object, cause, len });
         let nested = self.nested.get();
@@ -97,9 +100,12 @@ impl HookCalls {
         if nested == 0 && len == 1 {
             self.following.set(0);
         }
+        // That hooks answer a change of a hook once is usual, so only longer chains count.
         if len > 2 {
             self.following.set(self.following.get().saturating_add(1));
         }
+        // The count of nested calls guards the stack, and that of the chain guards against endless
+        // loops.
         self.nested.set(nested.saturating_add(1));
         let caused = self.caused_by(Some(Arc::clone(&call)));
         Running { call, caused }
@@ -114,6 +120,8 @@ pub(super) struct Caused<'c> {
 
 impl Drop for Caused<'_> {
     fn drop(&mut self) {
+        // The old cause is dropped after the borrow ends: that can drop a hook, which is code of
+        // the program.
         let ended = self.calls.current.replace(self.before.take());
         drop(ended);
     }

@@ -100,6 +100,7 @@ impl InfoCache {
             && let Some(entries) = self.buckets.get_mut(bucket(id, buckets))
             && let Some(entry) = entries.iter_mut().find(|entry| is_of(entry, id))
         {
+            // The place is free again, so it must not count as used.
             *entry = None;
             self.used -= 1;
         }
@@ -155,6 +156,7 @@ impl Transaction {
     /// [`Error::Inconsistent`] or [`Error::InvalidObjectVersion`] if the meta-data are damaged.
     pub(crate) fn find_info(&self, id: ObjId) -> Result<Option<ObjectInfo>> {
         match self.info_of_known_type(id) {
+            // Only the caller knows whether an unknown type is an error.
             Err(Error::UnknownType { .. }) => Ok(None),
             found => found,
         }
@@ -189,6 +191,8 @@ impl Transaction {
         self.prefetch_objects(ids);
         for &id in ids {
             if self.known_info(id, |_| ()).is_none() && self.is_object_type(id.storage_id()) {
+                // The pair is asked for and not decoded, so damage is found when the object is
+                // used.
                 let found = self.store.contains(id.as_bytes());
                 found.map_err(|error| error.about(|| self.named(id)))?;
             }
@@ -325,6 +329,7 @@ impl Transaction {
         let mut info = self.info(id)?;
         if migrate == Migrate::Yes && info.schema != self.schema_index() {
             self.migrate_for_good(id)?;
+            // A listener to the move may have changed what is known.
             info = self.info(id)?;
         }
         self.type_of_info(id, info)

@@ -49,6 +49,8 @@ impl Transaction {
     pub fn field_storage_id(&self, type_name: &str, field: &str) -> Result<StorageId> {
         self.type_storage_id(type_name)?;
         let (own, bundle) = (self.schema(), self.bundle());
+        // A name can mean another field in another schema, so the schema of the transaction comes
+        // first.
         std::iter::once(&own)
             .chain(bundle.schemas().iter().rev())
             .filter_map(|schema| schema.object_type(type_name))

@@ -75,6 +75,8 @@ impl Transaction {
     /// Apart from `run`, because the compiler makes that anew for every `body`.
     fn begin_operation<'a>(&'a self, early: Option<EarlyCheck<'a>>) -> Result<Operation<'a>> {
         let (mark, callbacks) = (self.notifier.mark(), self.callbacks.borrow().len());
+        // The outer operation begins first, so that a refused check undoes the changes and its own
+        // writes.
         let whole = self.store.begin_operation()?;
         let checked = early.is_some().then(|| self.store.begin_operation()).transpose()?;
         Ok(Operation { checked, whole, early, mark, callbacks })
@@ -85,6 +87,8 @@ impl Transaction {
         let Operation { checked, whole, early: _until_the_end, mark, callbacks } = begun;
         let mut checks = Ok(());
         if let Some(checked) = checked {
+            // The changes end first: what `check_rules` writes belongs to the whole, not to the
+            // changes.
             checked.end(succeeded);
             if succeeded {
                 checks = self.check_rules();
@@ -94,6 +98,7 @@ impl Transaction {
         // The undo comes first: after it, the schemas are read from the restored pairs.
         whole.end(succeeded);
         if !succeeded {
+            // The listeners must not hear of changes that were undone.
             self.notifier.forget_since(&mark);
             self.callbacks.borrow_mut().undo_after(callbacks);
             self.restore_schemas();
@@ -109,6 +114,8 @@ impl Transaction {
         &self,
         body: impl FnOnce() -> Result<R, E>,
     ) -> Result<(R, bool), E> {
+        // Without this, the changes of the check would wait for the end of the operation that is
+        // running.
         let _running = self.notifier.set_aside();
         let _exact = self.dirty_set.only_differences();
         self.operation(|| {
@@ -126,6 +133,7 @@ impl Transaction {
         create: impl FnOnce() -> Result<R>,
         created: impl FnOnce(&R) -> I,
     ) -> Result<R> {
+        // Only hooks and checks can delete what was just created, so the look-up is saved.
         if !self.notifier.has_hooks() && !self.dirty_set.checks_early() {
             return create();
         }
@@ -161,6 +169,7 @@ impl Transaction {
         let silent = self.notifier.set_silent(true);
         let mut result = None;
         let undone = self.operation(|| -> Result<(), Undone> {
+            // The error makes the operation undo itself. The real result travels in `result`.
             result = Some(body());
             Err(Undone::OnPurpose)
         });
@@ -193,6 +202,8 @@ impl Transaction {
         let notifier = &self.notifier;
         // This is part of another such operation, which calls the listeners when it is complete.
         if notifier.is_queueing() {
+            // A nested operation is undone alone. The outermost one calls the listeners if it
+            // succeeds as a whole.
             return self.operation_told(body, tell);
         }
         // There are no listeners. `tell` only calls listeners, so it is left out too.
@@ -201,6 +212,8 @@ impl Transaction {
         }
         let _queueing = notifier.queue(Pending::default());
         self.operation_told(body, |result| {
+            // `tell` may fail and the changes stay, so their listeners are called before its error
+            // is returned.
             let heard = tell(result);
             // A larger operation that holds changes back calls the listeners when it is complete.
             if !notifier.hold_queued() {
@@ -220,9 +233,13 @@ impl Transaction {
         if notifier.is_queueing() || notifier.is_holding() || notifier.is_idle() {
             return self.operation(body);
         }
+        // Each `mutate` within `body` would call its listeners itself, in the middle of the
+        // changes.
         let holding = notifier.hold();
         self.operation_told(body, |_| {
             for pending in holding.end() {
+                // Changes that the listeners make are queued behind this part and told before the
+                // next one.
                 let _queueing = notifier.queue(pending);
                 self.deliver()?;
             }
@@ -241,16 +258,22 @@ impl Transaction {
         let (mut tell, mut heard) = (Some(tell), Ok(()));
         let result = self.operation(|| {
             let result = body()?;
+            // With hooks, `tell` runs inside the operation: the error of a hook must still be able
+            // to undo it.
             if self.notifier.has_hooks()
                 && let Some(tell) = tell.take()
             {
                 match tell(&result) {
                     Err(error @ Error::Hook(_)) => return Err(error),
+                    // The error of a plain listener leaves the changes, so it must not make the
+                    // operation fail.
                     other => heard = other,
                 }
             }
             Ok(result)
         })?;
+        // Without hooks no error can undo the changes, so the journal is freed before listeners
+        // run.
         if let Some(tell) = tell {
             heard = tell(&result);
         }

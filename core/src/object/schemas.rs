@@ -63,10 +63,12 @@ impl Schemas {
 
     fn set_bundle(&self, bundle: Arc<SchemaBundle>) {
         let id = self.own.borrow().id;
+        // The schema of the transaction itself may be the one that was removed.
         let own = bundle.schema_by_id(id).unwrap_or_else(|| bundle.empty_schema());
         self.own_index.set(own.index);
         self.own.replace(Arc::clone(own));
         self.bundle.replace(bundle);
+        // The shapes of the indexes come from all recorded schemas, so each may be another one now.
         self.indexes.borrow_mut().clear();
     }
 
@@ -141,6 +143,7 @@ impl Transaction {
         let Some(schema) = bundle.schema_by_id(id) else { return false };
         self.schemas.own_index.set(schema.index);
         self.schemas.own.replace(Arc::clone(schema));
+        // What is known of an object includes whether it has the schema of the transaction.
         self.infos.clear();
         true
     }
@@ -148,6 +151,7 @@ impl Transaction {
     /// Continues with other recorded schemas. If the transaction's own schema is not among them,
     /// the empty schema replaces it.
     fn set_bundle(&self, bundle: Arc<SchemaBundle>) {
+        // The listeners follow their items first: their storage IDs may be other ones now.
         self.notifier.set_bundle(&bundle);
         self.schemas.set_bundle(bundle);
         self.infos.clear();
@@ -172,6 +176,7 @@ impl Transaction {
         let old = self.bundle();
         let new = self.operation(|| {
             let Some(new) = self.store.read(|kv| Ok(change(kv, &old)?))? else { return Ok(None) };
+            // This can fail, so it comes before the first write.
             let watched = self.watched_with(&new)?;
             // The commit may lead to the version of another transaction; see `unnumbered`.
             if self.schemas.begun.borrow().is_none() {
@@ -208,7 +213,10 @@ impl Transaction {
     /// Commits the transaction of the store. If the store version after it is known, remembers the
     /// schemas for that version.
     pub(super) fn commit_store(&self) -> Result<()> {
+        // It is taken, because a commit that fails must leave nothing to remember.
         let begun = self.schemas.begun.take();
+        // A commit that writes nothing may leave the version as it was, so `version + 1` would be
+        // wrong.
         let counts = begun.as_ref().is_some_and(|begun| {
             begun.wrote || self.store.wrote() || !Arc::ptr_eq(&begun.bundle, &self.bundle())
         });
@@ -246,6 +254,7 @@ impl Transaction {
         match read {
             Ok(None) => {}
             Ok(Some(bundle)) => self.set_bundle(Arc::new(bundle)),
+            // The memory and the pairs may not agree now, so the transaction must not go on.
             Err(error) => self.store.give_up(&error),
         }
     }

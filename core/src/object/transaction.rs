@@ -109,6 +109,7 @@ impl Transaction {
         bundle: Arc<SchemaBundle>,
         schema: Arc<Schema>,
     ) -> Self {
+        // The store is moved into the transaction below, so this is asked before.
         let detached = store.is_detached();
         Transaction {
             store,
@@ -160,6 +161,7 @@ impl Transaction {
     }
 
     pub(super) fn converter(&self) -> Option<Arc<dyn Converter>> {
+        // A converter that was set by hand comes before the one of the typed layer.
         self.converter.borrow().clone().or_else(|| self.converter_above())
     }
 
@@ -197,9 +199,11 @@ impl Transaction {
     /// [`Error::Ended`], also if the end has begun. While the rules of models are checked, it has
     /// not.
     pub fn add_callback(&self, callback: Arc<dyn Callback>) -> Result<()> {
+        // A detached transaction has no end that a callback could be told of.
         if self.detached {
             return Ok(());
         }
+        // The callbacks of this end were listed already, so a new one would be missed.
         if self.phase.get() != Phase::Open {
             return Err(Error::Ended);
         }
@@ -280,6 +284,7 @@ impl Transaction {
         // A callback may have called `set_rollback_only`.
         let refused = refused.or_else(|| self.rollback_only.get().then_some(Error::RollbackOnly));
         self.phase.set(Phase::Completing);
+        // Those that were added while the rules were checked are told of the end too.
         let callbacks = self.callbacks.borrow().present();
         callbacks::before_completion(&callbacks, self);
         let committed = match refused {
@@ -289,6 +294,7 @@ impl Transaction {
             }
             None => self.commit_store(),
         };
+        // The end is reached before callbacks run, so that they cannot use the transaction.
         self.phase.set(Phase::Ended);
         let is_committed = committed.is_ok();
         let result = committed.and_then(|()| callbacks::after_commit(&callbacks));
@@ -390,6 +396,7 @@ impl Transaction {
 
 impl Drop for Transaction {
     fn drop(&mut self) {
+        // A detached transaction has nothing to roll back, and no callbacks.
         if !self.detached {
             self.end_by_rollback();
         }

@@ -78,6 +78,7 @@ impl Transaction {
         converter: ConverterOf,
     ) {
         let own = OnceCell::new();
+        // Handles attach again and again, so only the first call counts.
         self.typed_hooks.get_or_init(|| TypedHooks { shared, own, call, check, watch, converter });
     }
 
@@ -101,6 +102,7 @@ impl Transaction {
         // Changes by the check itself are checked with it, not at the end of each operation.
         let _checking = self.dirty_set.begin_check();
         match self.typed_hooks.get() {
+            // Without a noted object nothing can have broken a rule.
             Some(hooks) if !self.dirty_set.is_empty() => (hooks.check)(self),
             _ => Ok(()),
         }
@@ -120,6 +122,7 @@ impl Transaction {
     /// The data that the layer above keeps with this transaction alone; the default before it has
     /// changed it. `None` if nothing is attached.
     pub(crate) fn kept<S: Any + Send + Default>(&self) -> Option<&S> {
+        // The layer above needs its own data rarely, so it is made when it is first asked for.
         self.typed_hooks.get()?.own.get_or_init(|| Box::<S>::default()).downcast_ref()
     }
 

@@ -49,10 +49,12 @@ pub(crate) fn with_schemas(
 ) -> Result<Option<SchemaBundle>> {
     for model in models {
         model.validate()?;
+        // The empty schema has the index 0, which no pair of the table can have.
         if model.is_empty() {
             return Err(SchemaError::Empty);
         }
     }
+    // The models are checked before any is added, so that an error leaves the tables as they were.
     let models = models.iter().map(|model| (model, model.schema_id()));
     let tables = bundle.recorded().with_added(models, &[])?;
     tables.map(|tables| with_tables(state, bundle, tables)).transpose()
@@ -101,6 +103,7 @@ pub(crate) fn without_schema(
     id: SchemaId,
 ) -> Result<Option<SchemaBundle>> {
     let Some(schema) = bundle.recorded().find(id) else { return Ok(None) };
+    // The objects of a schema that is gone could not be read any more.
     if is_in_use(kv, schema.index)? {
         return Err(SchemaError::InUse { schema_id: id });
     }

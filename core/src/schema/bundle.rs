@@ -91,6 +91,7 @@ impl BundleItem {
                 _ => None,
             });
         let first = fields.next()?;
+        // Any index will do for a query, and only an occurrence that is indexed has one.
         if first.is_indexed() {
             return Some(first);
         }
@@ -158,6 +159,8 @@ impl SchemaBundle {
                 only_added = false;
             }
             match old.next_if(|(old, _)| old.index == schema.index) {
+                // A schema that has not changed keeps its resolved form, so that what is known of
+                // it stays valid.
                 Some((old, resolved)) if old.is_same(schema) => schemas.push(Arc::clone(resolved)),
                 other => {
                     only_added &= other.is_none();
@@ -168,6 +171,8 @@ impl SchemaBundle {
             }
         }
         only_added &= old.next().is_none();
+        // Nothing is returned unless all schemas are usable: an object of the others could not be
+        // read.
         if !resolver.problems.is_empty() {
             return Err(SchemaError::Invalid(Problems(resolver.problems)));
         }
@@ -291,6 +296,8 @@ fn add_items(schema: &Schema, items: &mut Vec<Arc<BundleItem>>) {
             if let Some(item) = items.get_mut(at) {
                 // Other bundles share the item, so it is copied before it changes.
                 let occurrences = &mut Arc::make_mut(item).occurrences;
+                // Of equal schema indexes, the later type by name comes last, as Java registers
+                // them.
                 let is_before = |other: &Occurrence| other.object_type.schema <= schema.index;
                 let at = occurrences.partition_point(is_before);
                 let object_type = Arc::clone(object_type);
@@ -358,6 +365,7 @@ impl<'b> Resolver<'b> {
         let mut fields: Vec<_> = fields.into_iter().collect::<Option<_>>()?;
         let by_storage_id = sorted_positions(fields.iter().map(|field| field.storage_id));
         for &(_, position) in by_storage_id.iter().take(MOST_NEAR) {
+            // The order of the pairs is that of the storage IDs.
             let Some(field) = fields.get_mut(position) else { break };
             // A collection can have any number of pairs.
             if !matches!(field.kind, ResolvedKind::Simple(_) | ResolvedKind::Counter) {
@@ -415,6 +423,8 @@ impl<'b> Resolver<'b> {
         let kind = match field.kind() {
             FieldKind::Counter => ResolvedKind::Counter,
             FieldKind::Simple(simple) => {
+                // The positions of the indexes are looked up once, since each change of the field
+                // asks for them.
                 let in_index = place.object_type.indexes().iter().enumerate();
                 indexes = in_index
                     .filter(|(_, index)| index.fields().iter().any(|n| n == field.name()))
@@ -489,6 +499,7 @@ impl<'b> Resolver<'b> {
         simple: &Simple,
     ) -> Option<ResolvedSimple> {
         let (registry, unknown) = (self.registry, self.unknown);
+        // Fields with the same schema ID have the same encoding, in all types and schemas.
         let found = self
             .encodings
             .entry(schema_id)
@@ -520,6 +531,7 @@ impl<'b> Resolver<'b> {
             SimpleKind::Plain(_) | SimpleKind::Reference(_) => None,
         };
         let reference = simple.as_reference().map(|reference| ReferenceInfo {
+            // The IDs are sorted for the binary search of `allows`.
             allowed: reference.object_types().map(|names| {
                 let mut ids: Vec<StorageId> = names
                     .iter()

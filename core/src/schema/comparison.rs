@@ -250,6 +250,7 @@ fn kept_field(old: &Field, new: &Field) -> Option<FieldEffect> {
         }
         let (Some(a), Some(b)) = (a.as_reference(), b.as_reference()) else { return };
         options_changed |= a != b;
+        // More types than before lose nothing, so only a list that is there now can narrow.
         if let Some(still_allowed) = b.object_types() {
             let gone = a.object_types().map(|before| {
                 before.iter().filter(|t| !still_allowed.contains(t)).cloned().collect::<Vec<_>>()
@@ -293,6 +294,7 @@ fn is_convertible(old: &FieldKind, new: &FieldKind) -> bool {
 }
 
 fn is_number(simple: &Simple) -> bool {
+    // Encodings of programs may be numbers too, but only these are known without a registry.
     const NUMBERS: [&str; 14] = [
         "byte",
         "short",

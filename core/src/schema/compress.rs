@@ -40,6 +40,7 @@ pub fn deflate(xml: &[u8]) -> Vec<u8> {
         Ok(bytes) => bytes,
         Err(_) => stored(xml),
     };
+    // Two blocks, since one adds five bytes only: a tail of 1 would become one of 6.
     if !java_can_read_length(bytes.len()) {
         let blocks = [EMPTY_BLOCK, EMPTY_BLOCK].concat();
         bytes.splice(ZLIB_HEADER_LEN..ZLIB_HEADER_LEN, blocks);
@@ -60,6 +61,7 @@ pub(super) fn java_can_read_length(len: usize) -> bool {
 pub fn inflate(bytes: &[u8]) -> Result<Vec<u8>, InflateError> {
     let mut decoder = ZlibDecoder::new(bytes);
     let mut xml = Vec::new();
+    // One byte more than is allowed, to see that there is more.
     let limit = MAX_XML_BYTES as u64 + 1;
     decoder
         .by_ref()
@@ -69,6 +71,7 @@ pub fn inflate(bytes: &[u8]) -> Result<Vec<u8>, InflateError> {
     if xml.len() > MAX_XML_BYTES {
         return Err(InflateError::TooLong);
     }
+    // Java overlooks bytes after the stream. Here they are damage that should be seen.
     match decoder.into_inner().len() {
         0 => Ok(xml),
         rest => Err(InflateError::TrailingBytes(rest)),
@@ -77,6 +80,7 @@ pub fn inflate(bytes: &[u8]) -> Result<Vec<u8>, InflateError> {
 
 /// Makes a zlib stream of blocks that are not compressed.
 fn stored(xml: &[u8]) -> Vec<u8> {
+    // This header says that the content is compressed little, which fits any deflate stream.
     let mut bytes = vec![0x78, 0x01];
     for block in xml.chunks(0xffff) {
         #[allow(clippy::cast_possible_truncation, reason = "a block has at most 65,535 bytes")]
@@ -86,6 +90,7 @@ fn stored(xml: &[u8]) -> Vec<u8> {
         bytes.extend((!len).to_le_bytes());
         bytes.extend_from_slice(block);
     }
+    // An empty last block ends the stream also if there is no content.
     bytes.extend([1, 0, 0, 0xff, 0xff]);
     let (mut a, mut b) = (1u32, 0u32);
     for &byte in xml {

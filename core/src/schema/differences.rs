@@ -159,6 +159,7 @@ fn type_differences(old: &ObjectType, new: &ObjectType) -> Differences {
     storage_id(&mut found, old.storage_id(), new.storage_id());
     for (old, new) in pair_up(old.fields(), new.fields(), Field::name) {
         match (old, new) {
+            // As in Java, a field of another kind is told as removed only.
             (Some(old), Some(new)) if old.kind().item_kind() == new.kind().item_kind() => {
                 let details = field_differences(old, new);
                 if !details.is_empty() {
@@ -307,6 +308,7 @@ fn identifier_differences(found: &mut Differences, old: &[String], new: &[String
         };
         details.add(format!("{change} {:?} (ordinal {ordinal})", Quoted(identifier)));
     }
+    // As in Java, an order that has changed is told without details.
     found.add_changed("enum identifier list", details);
 }
 

@@ -40,6 +40,8 @@ pub(super) fn find(
             Ok(None) => return Err(format!("encoding {id} is not registered")),
             Err(error) => Err(error),
         },
+        // The allowed types are not part of the encoding, or fields that share an index would
+        // differ.
         SimpleKind::Reference(_) => return Ok(Arc::new(ReferenceEncoding::new(None))),
         SimpleKind::Enum { identifiers } => {
             enumeration(identifiers).map(|encoding| Arc::new(encoding) as Arc<dyn Encoding>)

@@ -140,6 +140,7 @@ pub(super) fn note(problems: &mut Vec<Problem>, problem: impl FnOnce() -> Proble
     if problems.len() < MAX_PROBLEMS {
         problems.push(problem());
     } else if problems.len() == MAX_PROBLEMS {
+        // A hostile document can have any number of problems.
         let location = "and elsewhere".to_owned();
         problems.push(Problem { location, message: "there are more problems".to_owned() });
     }

@@ -61,6 +61,8 @@ impl<'m> Item<'m> {
     /// objects of such a type, because it ends their range with the storage ID after it.
     pub(super) fn asks_for_too_large_an_id(&self) -> bool {
         let largest = |id: StorageId| id.get() == StorageId::MAX;
+        // Only types are listed by a range of storage IDs. Fields and indexes can have the largest
+        // one.
         matches!(self.part, Part::ObjectType) && self.storage_id().is_some_and(largest)
     }
 

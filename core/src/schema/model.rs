@@ -42,6 +42,7 @@ impl SchemaModel {
     /// Adds an object type. A second type with the same name makes the model invalid.
     #[must_use]
     pub fn object_type(mut self, object_type: ObjectType) -> Self {
+        // A second type of the same name is kept, so that validation can report it.
         insert_sorted(&mut self.types, object_type, |t| &t.name);
         self
     }
@@ -382,6 +383,8 @@ impl Simple {
     pub fn on_delete(self, action: DeleteAction) -> Self {
         self.change_reference(|reference| {
             reference.inverse_delete = action;
+            // As in Java, only a field that ignores deletions may refer to deleted objects by
+            // default.
             reference.allow_deleted = action == DeleteAction::Ignore;
         })
     }
@@ -405,6 +408,7 @@ impl Simple {
     pub fn to<S: Into<String>>(self, types: impl IntoIterator<Item = S>) -> Self {
         self.change_reference(|reference| {
             let mut names: Vec<String> = types.into_iter().map(Into::into).collect();
+            // The order does not matter, and the schema ID is made of the sorted names.
             names.sort_unstable_by(|a, b| utf16_cmp(a, b));
             names.dedup();
             reference.object_types = Some(names);

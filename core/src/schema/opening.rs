@@ -227,6 +227,7 @@ impl DatabaseState {
     fn found(&self, open: &LastOpen, version: Option<u64>) {
         let mut last = self.last();
         let is_last = last.open.as_deref().is_some_and(|last| std::ptr::eq(last, open));
+        // Another opening may have taken the place of this one meanwhile.
         if is_last {
             last.stored = true;
             last.version = version.or(last.version);
@@ -245,6 +246,7 @@ impl DatabaseState {
         version: u64,
         unnumbered: u64,
     ) {
+        // A transaction without a version may have changed the schemas in the same commit.
         if unnumbered != super::unnumbered::unnumbered() {
             return;
         }
@@ -346,6 +348,7 @@ pub(crate) fn open_schema_at(
                 others = Some(tables);
                 None
             }
+            // The whole meta-data is read again, to say what is wrong with it.
             Stored::Unknown => None,
         },
         None => None,
@@ -372,6 +375,8 @@ pub(crate) fn open_schema_at(
         }
     };
     let is_recorded = config.model.is_empty() || recorded.find(config.id).is_some();
+    // A transaction that only reads could not keep the removal. But unused schemas can stand in the
+    // way of a new one.
     let unused = match should_remove && !(only_reads && is_recorded) {
         true => unused_schemas(kv, &recorded)?,
         false => Vec::new(),
@@ -393,6 +398,8 @@ pub(crate) fn open_schema_at(
         error => error,
     })?;
     let tables = Arc::clone(recorded.tables());
+    // The resolved schemas are kept if the tables are the same, since transactions compare them by
+    // pointer.
     let bundle = match known {
         Some(known) if tables == original => Arc::clone(&known.bundle),
         _ => Arc::new(state.resolve(previous.map(|previous| &*previous.bundle), recorded)?),
@@ -405,6 +412,7 @@ pub(crate) fn open_schema_at(
     if tables != original && as_of == AsOf::Unknown {
         changes_unnumbered();
     }
+    // The tables are written last, when nothing can be refused any more.
     tables.write_over(&original, kv)?;
     // Tables that were just written are not committed, so no version has them yet.
     let stored = was_there && tables == original;
@@ -415,6 +423,7 @@ pub(crate) fn open_schema_at(
     let all_read = only_reads && previous.is_none_or(|last| last.all_read);
     let now = LastOpen { model, removal, all_read, bundle, schema, changed: false };
     let opened = OpenedSchema { wrote: !stored, ..now.opened() };
+    // The lock is taken only now, so that other threads can open meanwhile.
     let mut last = state.last();
     *last = Last { open: Some(Arc::new(now)), stored, version };
     Ok(opened)
@@ -442,6 +451,7 @@ fn record(
     let mut recorded = recorded;
     if !unused.is_empty() {
         let old = recorded.tables();
+        // A schema that is dropped and recorded again keeps its document byte for byte.
         reusable = unused.iter().filter_map(|index| old.schemas.get(index).cloned()).collect();
         recorded = Arc::new(recorded.changed_to(recorded.with_removed(unused))?);
     }
@@ -450,6 +460,7 @@ fn record(
     }
     match recorded.with_added([(&*config.model, config.id)], &reusable)? {
         None => Ok(recorded),
+        // The tables are compared first: a schema that is recorded needs no permission.
         Some(_) if !config.allow_new => Err(SchemaError::NotAllowed { schema_id: config.id }),
         Some(tables) => Ok(Arc::new(recorded.changed_to(tables)?)),
     }
@@ -462,6 +473,7 @@ fn unused_schemas(kv: &dyn KvRead, recorded: &RecordedSchemas) -> Result<Vec<Sch
     let mut schemas = recorded.schemas().iter().peekable();
     while let Some(first) = schemas.peek() {
         let min = object_schema_prefix(first.index);
+        // One seek finds the next schema with objects, however many without any come before it.
         let found = kv.at_least(&min, OBJECT_SCHEMA_INDEX_SPAN.max)?;
         // Schemas whose keys would all come before this one have no objects.
         let key = found.as_ref().map(|(key, _)| &key[..]);
@@ -479,6 +491,7 @@ fn unused_schemas(kv: &dyn KvRead, recorded: &RecordedSchemas) -> Result<Vec<Sch
             key.is_some_and(|key| key.starts_with(&object_schema_prefix(schema.index)))
         });
     }
+    // Another part of this process may be about to create objects of them.
     unused.retain(|schema| !is_used_by_process(schema.id));
     Ok(unused.into_iter().map(|schema| schema.index).collect())
 }
@@ -494,6 +507,7 @@ fn check_format(kv: &mut dyn KvWrite, config: &SchemaConfig) -> Result<bool> {
         Some((key, _)) if !is_user_meta_data(&key) => {
             return Err(SchemaError::NotPermazen { key: key.to_vec() });
         }
+        // Only user meta-data may be in a store that is no database yet.
         _ => None,
     };
     if let Some(version) = version {

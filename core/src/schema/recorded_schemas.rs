@@ -49,6 +49,7 @@ impl RecordedSchema {
 
     /// Whether both are the same decoded schema.
     pub(super) fn is_same(&self, other: &RecordedSchema) -> bool {
+        // Decoded schemas are shared, so a pointer that is equal says that nothing has changed.
         Arc::ptr_eq(&self.model, &other.model) && Arc::ptr_eq(&self.items, &other.items)
     }
 }
@@ -111,6 +112,7 @@ impl RecordedSchemas {
             by_id.retain(|_, index| !gone.contains(index));
         }
         for RecordedSchema { index, id, .. } in &new {
+            // Two indexes for one schema would make its objects look alike in all but the index.
             if let Some(other) = by_id.insert(*id, *index) {
                 let (first, second) = (other.min(*index), other.max(*index));
                 let what = format!("schemas {first} and {second} are the same");
@@ -200,6 +202,8 @@ impl RecordedSchemas {
     pub(super) fn with_removed(&self, indexes: &[SchemaIndex]) -> SchemaTables {
         let mut tables = self.tables.to_change();
         tables.schemas.retain(|index, _| !indexes.contains(index));
+        // A storage ID stays as long as any schema has its item: objects of that schema have pairs
+        // under it.
         let used: HashSet<StorageId> = self
             .schemas
             .iter()
@@ -239,6 +243,7 @@ impl AskedFor {
     /// first.
     fn of_several(models: &[(&SchemaModel, SchemaId)]) -> AskedFor {
         let mut asked_for = AskedFor::default();
+        // A later model may ask for a storage ID that an earlier one would be given.
         if models.len() > 1 {
             for item in models.iter().flat_map(|(model, _)| model.items()) {
                 if let Some(id) = item.storage_id() {
@@ -268,6 +273,7 @@ struct Adding<'r> {
 
 impl Adding<'_> {
     fn add(&mut self, model: &SchemaModel, id: SchemaId, reusable: &[Arc<[u8]>]) -> Result<()> {
+        // The model may be recorded already, or be named twice.
         if self.recorded.index_of(id).is_none() && self.schemas.insert(id) {
             let index = self.free_schema_index().ok_or_else(table_full)?;
             self.tables.schemas.insert(index, compress(model, reusable));
@@ -293,6 +299,7 @@ impl Adding<'_> {
                         format!("the database has {known} for it: ask for {known}, or for none"),
                     );
                 }
+                // Items of recorded schemas keep their storage IDs, whichever schema they are in.
                 (Some(_), _) => continue,
                 (None, Some(wanted)) => {
                     if let Some(taken) = self.tables.storage_ids.get(&wanted) {
@@ -454,6 +461,7 @@ pub(super) fn assign_storage_ids(
         let Some(&storage_id) = storage_ids.get(&id) else {
             return Err(wrong("has no storage ID".to_owned()));
         };
+        // An ID that is asked for must be the one that the pairs are under.
         if let Some(explicit) = item.storage_id()
             && explicit != storage_id
         {
@@ -471,6 +479,7 @@ fn compress(model: &SchemaModel, reusable: &[Arc<[u8]>]) -> Arc<[u8]> {
     let xml = model.to_xml(XmlForm::STORED).into_bytes();
     reusable
         .iter()
+        // A document with a length that Java cannot read must be written anew.
         .find(|bytes| {
             java_can_read_length(bytes.len()) && inflate(bytes).is_ok_and(|other| other == xml)
         })

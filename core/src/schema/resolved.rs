@@ -96,6 +96,7 @@ impl ResolvedType {
 
     /// The field with that name, or the sub-field if the name has a form such as `field.key`.
     pub fn field_or_sub_field(&self, full_name: &str) -> Option<&Arc<ResolvedField>> {
+        // No name of a field has a full stop.
         match full_name.split_once('.') {
             None => self.field(full_name),
             Some((field, sub_field)) => self.field(field)?.sub_field(sub_field),

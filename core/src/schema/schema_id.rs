@@ -115,6 +115,8 @@ impl SchemaId {
     /// The schema ID of the object type with that name. It depends on nothing else.
     pub fn of_type_name(name: &str) -> SchemaId {
         let mut stream = Stream::default();
+        // A type keeps its ID whatever fields it has, so that objects of all schemas have the same
+        // one.
         stream.type_head(name, false);
         stream.finish(ItemKind::ObjectType)
     }
@@ -156,6 +158,7 @@ impl FromStr for SchemaId {
             let (code, digits) = text.split_once('_')?;
             let kind = ItemKind::ALL.into_iter().find(|kind| kind.as_str() == code)?;
             let is_digit = |b: u8| matches!(b, b'0'..=b'9' | b'a'..=b'f');
+            // `from_str_radix` would also take upper-case digits and a sign.
             if digits.len() != 32 || !digits.bytes().all(is_digit) {
                 return None;
             }
@@ -311,6 +314,7 @@ impl Stream {
         self.string(simple.kind().item_kind().as_str());
         self.string(name);
         self.flag(parent.is_some());
+        // The names of sub-fields are all alike, so their parent tells them apart.
         if let Some(parent) = parent {
             self.string(parent.kind().item_kind().as_str());
             self.string(parent.name());
@@ -353,6 +357,7 @@ impl Stream {
         self.flag(true);
         for name in index.fields() {
             let field = object_type.find_field(name);
+            // As in Java, a flag says of each field whether it is there.
             self.flag(field.is_some());
             if let Some(field) = field {
                 self.field(field, false);

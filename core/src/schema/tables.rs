@@ -68,6 +68,7 @@ impl SchemaTables {
 
     /// Replaces the stored tables by these. Writes every entry.
     pub fn write(&self, kv: &mut dyn KvWrite) -> permazen_kv::Result<()> {
+        // Keys in a longer form would stay beside those that are put.
         kv.remove_span(TABLES_SPAN)?;
         for (&index, value) in &self.schemas {
             kv.put(&layout::schema_table_key(index), value)?;
@@ -96,6 +97,7 @@ impl SchemaTables {
 
     /// A copy that will be changed and written.
     pub(super) fn to_change(&self) -> SchemaTables {
+        // Written values have their shortest form.
         SchemaTables { over_long: false, ..self.clone() }
     }
 
@@ -154,8 +156,10 @@ impl SchemaTables {
         let mut others: Option<SchemaTables> = None;
         for pair in pairs {
             let (key, value) = pair?;
+            // Anything else around the tables is unknown meta-data, which the full check reports.
             let Ok(entry) = TableEntry::parse(&key) else { return Ok(Stored::Unknown) };
             let over_long = entry.is_over_long(&key);
+            // After the first difference, the entries are collected and not compared.
             if let Some(others) = &mut others {
                 others.put(entry, over_long, &value, self);
                 continue;
@@ -207,6 +211,7 @@ impl SchemaTables {
     /// Adds an entry. Shares the value with `known` if it has the same value.
     fn put(&mut self, entry: TableEntry, over_long: bool, value: &[u8], known: &SchemaTables) {
         self.over_long |= over_long;
+        // Values that are the same are shared, since the other tables are often kept too.
         let share = |known: Option<&Arc<[u8]>>| match known {
             Some(known) if **known == *value => Arc::clone(known),
             _ => value.into(),
@@ -252,6 +257,7 @@ pub(super) fn differences<'m, K: Ord + Copy>(
             let after = if order.is_ge() { new.next() } else { None };
             let (number, _) = before.or(after)?;
             let (before, after) = (before.map(|(_, value)| value), after.map(|(_, value)| value));
+            // Most values are shared, so the bytes need not be compared.
             let same =
                 before.zip(after).is_some_and(|(old, new)| Arc::ptr_eq(old, new) || old == new);
             if !same {
@@ -287,6 +293,7 @@ impl TableEntry {
         }
         match *table {
             SCHEMA_TABLE => SchemaIndex::new(number)
+                // The index 0 means the empty schema, which is not recorded.
                 .filter(|index| !index.is_empty_schema())
                 .map(TableEntry::Schema)
                 .ok_or_else(|| malformed("invalid schema index")),

@@ -63,6 +63,7 @@ pub fn read_usable_schemas(
     match schemas {
         Ok(schemas) => {
             let is_unusable = |index: &SchemaIndex| schemas.schema(*index).is_none();
+            // Schemas may also be left out because they contradict others.
             let unusable = recorded.into_iter().filter(is_unusable).collect();
             Ok(UsableSchemas { schemas: Arc::new(schemas), unusable, problems })
         }

@@ -30,6 +30,7 @@ impl Drop for UsedByProcess {
         let mut used = used();
         if let Some(count) = used.get_mut(&self.0) {
             *count -= 1;
+            // An entry with the count 0 would make the schema look as if it were in use.
             if *count == 0 {
                 used.remove(&self.0);
             }

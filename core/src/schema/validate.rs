@@ -117,11 +117,13 @@ fn check_simple(
         SimpleKind::Plain(encoding) => report.check_length("encoding ID", encoding.as_str()),
         SimpleKind::Reference(reference) => {
             let action = reference.inverse_delete();
+            // IGNORE leaves references to deleted objects behind, so the field must allow them.
             if action == DeleteAction::Ignore && !reference.allow_deleted() {
                 report.add(
                     "delete action IGNORE requires that references to deleted objects are allowed",
                 );
             }
+            // A simple field has nothing that could be removed.
             if action == DeleteAction::Remove && !is_sub_field {
                 report.add("delete action REMOVE is only possible inside a collection");
             }
@@ -185,6 +187,7 @@ fn check_index(object_type: &ObjectType, index: &CompositeIndex, report: &mut Re
             Some(_) => {}
         }
     }
+    // Queries find indexes by name, and a simple field may have one of its own.
     if object_type.find_field(index.name()).is_some_and(|field| field.simple().is_some()) {
         report.add("has the name of a simple field");
     }
@@ -223,6 +226,7 @@ fn check_storage_ids(model: &SchemaModel, problems: &mut Vec<Problem>) {
             Entry::Vacant(free) => {
                 free.insert((schema_id, item));
             }
+            // Two items under one storage ID would mix their pairs.
             Entry::Occupied(taken) if taken.get().0 != schema_id => {
                 let other = taken.get().1.location();
                 report.add(format!("has the storage ID {storage_id} of {other}"));
@@ -233,6 +237,7 @@ fn check_storage_ids(model: &SchemaModel, problems: &mut Vec<Problem>) {
             Entry::Vacant(free) => {
                 free.insert((storage_id, item));
             }
+            // Equal items share their storage ID in all types and schemas.
             Entry::Occupied(known) if known.get().0 != storage_id => {
                 let (other_id, other) = known.get();
                 let other = other.location();

@@ -63,9 +63,12 @@ impl Candidate {
         indexes: &[IndexEntry],
         is_shared: impl Fn(StorageId) -> bool,
     ) -> Option<Candidate> {
+        // The newest schema gives the name that a reader of the plan knows.
         let newest = indexes.iter().max_by_key(|index| index.schemas.last().copied())?;
         let mut candidate = Candidate {
             name: Arc::clone(&newest.name),
+            // The smallest storage ID breaks ties, so the choice does not depend on the order of a
+            // map.
             storage_id: indexes.iter().map(|index| index.storage_id).min()?,
             parts: Vec::new(),
             schemas: indexes.iter().flat_map(|index| index.schemas.iter().copied()).collect(),
@@ -81,16 +84,20 @@ impl Candidate {
             if index.schemas.iter().all(|schema| is_hopeless(wanted, version(schema))) {
                 continue;
             }
+            // One version is enough: the same storage ID means the same name, kind and encoding.
             let version = version(index.schemas.last()?);
             let columns = columns(wanted, index, version);
             // The parts have the same names, so they usually meet the same conditions.
             if !candidate.parts.is_empty() && candidate.met != columns.met {
                 return None;
             }
+            // Only then do the entries differ in nothing but the object ID, which orders them.
             let one_value = columns.equal.len() == index.fields.len()
                 && columns.equal.iter().all(|matcher| matches!(matcher, Matcher::Equal(_)));
             let is_first = candidate.parts.is_empty();
+            // A second part starts again at the least ID, so the parts together are not in order.
             candidate.by_id = is_first && one_value;
+            // The same holds for the order of values: each part has its own.
             candidate.order = order(wanted, index, &columns, version).filter(|_| is_first);
             candidate.equal = columns.equal.len();
             candidate.range = columns.range.is_some();
@@ -119,6 +126,7 @@ fn part(
     shared: bool,
 ) -> Option<IndexPart> {
     let encoding = |field: &Arc<ResolvedField>| {
+        // Indexed fields are simple, so the encoding of counters is never used.
         field.simple().map_or_else(counter_encoding, |simple| Arc::clone(&simple.encoding))
     };
     let values: Vec<_> = index.fields.iter().map(encoding).collect();
@@ -128,12 +136,14 @@ fn part(
     if !shape.is_divisible() {
         return None;
     }
+    // Each value of a list gives a range of keys of its own.
     let mut prefixes = vec![shape.key.to_vec()];
     let mut bounds = Vec::new();
     for (matcher, encoding) in columns.equal.iter().zip(&shape.values) {
         let points: &[Vec<u8>] = match matcher {
             Matcher::Equal(value) => std::slice::from_ref(value),
             Matcher::OneOf(values) => values,
+            // These give no single points, and never stand among the equal columns.
             Matcher::NotEqual(_) | Matcher::Within(..) | Matcher::Decimal(_) => &[],
         };
         prefixes = prefixes
@@ -157,14 +167,18 @@ fn part(
         }
         None => prefixes.iter().map(|prefix| spans::all(prefix)).collect(),
     };
+    // If all columns are fixed, the spans are narrowed to the type, so no other entries are met.
     Some(IndexPart { shape, spans, bounds, shared: shared && !all_fixed })
 }
 
 /// The bounds that the conditions put on the columns of an index, for objects of this version.
 fn columns(wanted: &Wanted<'_>, index: &IndexEntry, version: Version) -> Columns {
+    // A collection has many values, so two conditions on it can be met by different elements.
     let single = is_of_fields(index.kind);
     let mut found = Columns { equal: Vec::new(), range: None, met: Vec::new() };
     let mut has_list = false;
+    // Keys are sorted by the first column first, so a column is of use only if those before it are
+    // fixed.
     for field in &index.fields {
         let tests: Vec<Told<'_>> = wanted
             .conditions
@@ -203,6 +217,7 @@ fn columns(wanted: &Wanted<'_>, index: &IndexEntry, version: Version) -> Columns
                 break;
             }
         }
+        // After a range the next column is in no order, so it narrows nothing.
         break;
     }
     found
@@ -234,9 +249,12 @@ fn told<'c>(
     field: &ResolvedField,
     version: Version,
 ) -> Option<Told<'c>> {
+    // A negation or an `or` does not bound the values of one field.
     let CheckedCondition::Test(test) = condition else { return None };
     let Test { path, matchers, .. } = &**test;
+    // A path through a reference reads another object, whose values are not in this index.
     let access = only_hop(path)?.get(version)?;
+    // An entry tells that some element has the value, but not at which key or position.
     let exact = is_read_by(access, kind, field);
     if !exact && !is_one_of(access, kind, field) {
         return None;
@@ -246,6 +264,7 @@ fn told<'c>(
 
 fn only_hop(path: &CheckedPath) -> Option<&crate::check::Versions<Access>> {
     match path.hops.as_slice() {
+        // `#id` and the like are not in the index, even after a single hop.
         [hop] if path.special.is_none() => Some(hop),
         _ => None,
     }
@@ -258,6 +277,7 @@ fn is_read_by(access: &Access, kind: IndexKind, field: &ResolvedField) -> bool {
         Read::Elements => matches!(kind, IndexKind::SetElement | IndexKind::ListElement),
         Read::Keys => kind == IndexKind::MapKey,
         Read::Values => kind == IndexKind::MapValue,
+        // A counter has no index, and no index tells the key or the position that is meant.
         Read::Counter | Read::AtKey(_) | Read::AtPosition(_) | Read::Whole => false,
     };
     read && is_of(access, field)
@@ -275,6 +295,7 @@ fn is_one_of(access: &Access, kind: IndexKind, field: &ResolvedField) -> bool {
 
 /// Whether the values that are read are stored as those of a field or sub-field.
 fn is_of(access: &Access, field: &ResolvedField) -> bool {
+    // A version without the field has no entries for it, whatever its default is.
     access.stored && access.of().is_some_and(|of| of.storage_id == field.storage_id)
 }
 
@@ -285,6 +306,7 @@ fn order(
     columns: &Columns,
     version: Version,
 ) -> Option<bool> {
+    // An object can have many elements, so an index on them gives no order of objects.
     if !is_of_fields(index.kind) {
         return None;
     }
@@ -295,10 +317,14 @@ fn order(
     // Columns with one value do not matter.
     let fixed = columns.equal.iter().take_while(|matcher| matches!(matcher, Matcher::Equal(_)));
     let (fixed, rest) = index.fields.split_at_checked(fixed.count())?;
+    // The order by a fixed column changes nothing, so it need not be a column of the index.
     let mut order = wanted.order.iter().filter(|by| !fixed.iter().any(|field| reads(by, field)));
     let mut descending = None;
     for field in rest {
+        // The rest of the order must be exactly the rest of the columns: further columns would sort
+        // too.
         let by = order.next().filter(|by| reads(by, field))?;
+        // An index is read in one direction, so it cannot mix ascending and descending columns.
         if descending.is_some_and(|before| before != by.descending) {
             return None;
         }
@@ -308,6 +334,7 @@ fn order(
     let last_is_id = |by: &CheckedOrder| by.path.special == Some(Special::Id) && !by.descending;
     match order.next() {
         Some(by) if !(by.path.hops.is_empty() && last_is_id(by)) => None,
+        // Without a column that sorts, the direction is that of the keys.
         _ => Some(descending.unwrap_or(false)),
     }
 }

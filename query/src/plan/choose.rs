@@ -53,6 +53,7 @@ impl Chooser<'_> {
         let object_type = query.entry.storage_id;
         let wanted = Wanted { object_type, conditions: &conditions, order: query.order };
         let mut plan = QueryPlan {
+            // If no version can meet the conditions, this plan stays as it is, and nothing is read.
             source: Source::Nothing,
             filter: None,
             order: sorted(query.order),
@@ -60,6 +61,7 @@ impl Chooser<'_> {
             notes: Vec::new(),
             no_index: None,
         };
+        // A condition can be hopeless in one schema only, so the schemas are looked at one by one.
         let possible: Vec<_> = query
             .entry
             .versions
@@ -80,6 +82,7 @@ impl Chooser<'_> {
             return Ok(plan);
         }
         let mut candidates = Vec::new();
+        // Indexes of one name belong together: each schema can have one of its own.
         let indexes = indexes(query);
         if !scan {
             for candidate in self.candidates(query, &indexes, &wanted)? {
@@ -99,12 +102,16 @@ impl Chooser<'_> {
             }
             return Ok(plan);
         }
+        // An `or` is used last: one index that serves a condition reads fewer entries than several.
         if !scan && let Some(found) = self.any_of(query, &indexes, &conditions, &possible)? {
+            // Another condition beside the `or` is not met by its indexes, so it stays in the
+            // filter.
             let is_met = found.all_met && conditions.len() == 1;
             plan.filter = if is_met { None } else { all_but(&conditions, &[]) };
             plan.source = Source::AnyOf(found.scans);
             return Ok(plan);
         }
+        // The statement names an index, and a scan in its place would surprise.
         if let CheckedUsing::Index { text, span, .. } = query.using {
             let what = format!("{} serves no condition and no order of this query", escaped(text));
             return Err(Mistake::new(*span, what).into());
@@ -117,9 +124,11 @@ impl Chooser<'_> {
                 }
             });
         }
+        // The keys of a type are ordered by ID, so the greatest ID is found without a sort.
         if query.order.first().is_some_and(|by| is_id(by) && by.descending) {
             plan.order = Ordering::ByIdFromEnd;
         }
+        // A scan narrows the IDs only, and not exactly, so all conditions stay in the filter.
         plan.filter = all_but(&conditions, &[]);
         plan.source = Source::Type(type_scan(query.entry, &conditions));
         Ok(plan)
@@ -143,6 +152,8 @@ impl Chooser<'_> {
                     candidates
                         .extend(together.iter().filter_map(|one| of(std::slice::from_ref(one))));
                 }
+                // One filter holds for all parts, so indexes on fields of one name are read
+                // together or not at all.
                 None => {}
             }
         }
@@ -175,6 +186,7 @@ impl Chooser<'_> {
     /// Whether objects of another type have entries in an index.
     fn is_shared(&self, index: StorageId, object_type: StorageId) -> bool {
         let item = self.catalog.schemas().item(index);
+        // No other type uses a storage ID that the schemas no longer have.
         item.is_some_and(|item| {
             item.occurrences.iter().any(|of| of.object_type.storage_id != object_type)
         })
@@ -189,6 +201,7 @@ impl Chooser<'_> {
     ) -> Result<Usable> {
         let mut completed = Vec::new();
         for schema in possible {
+            // A schema without objects needs no completion, and one seek tells.
             if !candidate.schemas.contains(schema) && (self.occupied)(object_type, *schema)? {
                 completed.push(*schema);
             }
@@ -204,11 +217,14 @@ impl Chooser<'_> {
         conditions: &[&CheckedCondition],
         possible: &[SchemaIndex],
     ) -> Result<Option<AnyOf>> {
+        // Only an `or` at the top can be replaced: its union of entries has all objects that can
+        // match.
         for condition in conditions {
             let CheckedCondition::Or(branches) = condition else { continue };
             let mut found = AnyOf { scans: Vec::new(), all_met: true };
             let mut all_have_one = true;
             for branch in branches {
+                // One branch without an index makes the whole `or` a scan.
                 all_have_one &= self.branch(query, indexes, branch, possible, &mut found)?;
             }
             if all_have_one {
@@ -229,6 +245,7 @@ impl Chooser<'_> {
     ) -> Result<bool> {
         let conditions = conjuncts(&[branch]);
         let object_type = query.entry.storage_id;
+        // The order does not matter: the entries of several indexes are sorted by ID.
         let wanted = Wanted { object_type, conditions: &conditions, order: &[] };
         let mut possible = possible.to_vec();
         possible.retain(|schema| !is_hopeless(&wanted, (object_type, *schema)));
@@ -240,8 +257,10 @@ impl Chooser<'_> {
         for candidate in self.candidates(query, indexes, &wanted)? {
             candidates.push(self.completed(candidate, &possible, object_type)?);
         }
+        // An index that only has the order would read all objects for one branch.
         candidates.retain(|usable| usable.candidate.serves_conditions());
         let Some(best) = best(candidates, &mut Vec::new(), query) else { return Ok(false) };
+        // If a branch has a part that its index does not serve, the `or` must be tested again.
         found.all_met &= best.candidate.met.len() == conditions.len();
         found.scans.push(index_scan(best, query.entry, &conditions));
         Ok(true)
@@ -259,13 +278,16 @@ fn indexes(query: &TypeQuery<'_>) -> Vec<Vec<IndexEntry>> {
     let indexes = query.entry.indexes().into_iter().filter(|index| match query.using {
         CheckedUsing::Any => true,
         CheckedUsing::Scan => false,
+        // A storage ID can be shared by types, but the statement names the index of one type.
         CheckedUsing::Index { storage_ids, object_type, .. } => {
             *object_type == query.entry.storage_id && storage_ids.contains(&index.storage_id)
         }
     });
+    // The order of the map makes the choice the same each time.
     let mut groups = BTreeMap::<(Vec<Arc<str>>, Arc<str>), Vec<_>>::new();
     for index in indexes {
         let columns = match index.kind {
+            // Composite indexes of one name can be on other fields in another schema.
             IndexKind::Composite => {
                 index.fields.iter().map(|field| Arc::clone(&field.name)).collect()
             }
@@ -285,12 +307,17 @@ struct AnyOf {
 
 /// The candidate that the rule chooses.
 fn best(candidates: Vec<Usable>, notes: &mut Vec<String>, query: &TypeQuery<'_>) -> Option<Usable> {
+    // Without an order in the statement, the order of an index is worth nothing.
     let by_order = |usable: &Usable| usable.candidate.order.is_some() && !query.order.is_empty();
     let mut usable = Vec::new();
     for one in candidates {
+        // An index that serves a condition is of use even if it lacks objects: these are read as
+        // well.
         if one.candidate.serves_conditions() {
             usable.push(one);
         } else if by_order(&one) {
+            // An index for the order alone must have all objects: the missing ones have no place in
+            // it.
             if one.completed.is_empty() {
                 usable.push(one);
             } else {
@@ -303,6 +330,7 @@ fn best(candidates: Vec<Usable>, notes: &mut Vec<String>, query: &TypeQuery<'_>)
             }
         }
     }
+    // The order of these parts is the rule of the guide: the first that differs decides.
     usable.into_iter().min_by_key(|usable| {
         let Usable { candidate, completed } = usable;
         let has_order = by_order(usable) && completed.is_empty();
@@ -312,6 +340,7 @@ fn best(candidates: Vec<Usable>, notes: &mut Vec<String>, query: &TypeQuery<'_>)
             Reverse(candidate.equal),
             !candidate.range,
             !has_order,
+            // The last part makes the choice the same in each run.
             candidate.storage_id,
         )
     })
@@ -333,6 +362,8 @@ fn index_scan(usable: Usable, entry: &TypeEntry, conditions: &[&CheckedCondition
         object_type: entry.storage_id,
         by_id: candidate.by_id && completed.is_empty(),
         parts: candidate.parts,
+        // Entries meet the conditions of the index already; objects outside it must meet all of
+        // them.
         condition: if completed.is_empty() { None } else { all_but(conditions, &[]) },
         completed,
     }
@@ -368,6 +399,7 @@ pub(super) fn conjuncts<'q>(conditions: &[&'q CheckedCondition]) -> Vec<&'q Chec
     for condition in conditions {
         match condition {
             CheckedCondition::And(inner) => {
+                // An `and` in an `and` is opened too, so that an index sees each part.
                 parts.extend(conjuncts(&inner.iter().collect::<Vec<_>>()));
             }
             condition => parts.push(*condition),
@@ -382,6 +414,7 @@ pub(super) fn all_but(conditions: &[&CheckedCondition], met: &[usize]) -> Option
     let rest = conditions.iter().enumerate().filter(|(at, _)| !met.contains(at));
     let mut rest: Vec<_> = rest.map(|(_, condition)| (*condition).clone()).collect();
     match rest.len() {
+        // An `and` with no part or with one is no `and`.
         0 | 1 => rest.pop(),
         _ => Some(CheckedCondition::And(rest)),
     }
@@ -390,6 +423,7 @@ pub(super) fn all_but(conditions: &[&CheckedCondition], met: &[usize]) -> Option
 /// The matcher that conditions put on the object's own ID.
 fn about_id(condition: &CheckedCondition) -> Option<&Matcher> {
     let CheckedCondition::Test(test) = condition else { return None };
+    // Of a path with hops, the ID is that of another object.
     let is_id = test.path.hops.is_empty() && test.path.special == Some(Special::Id);
     test.matchers.first().filter(|_| is_id)?.as_ref()
 }
@@ -400,18 +434,24 @@ fn ids_of(conditions: &[&CheckedCondition], object_type: StorageId) -> Option<(V
         conditions.iter().enumerate().find_map(|(at, condition)| match about_id(condition)? {
             Matcher::Equal(id) => Some((at, std::slice::from_ref(id))),
             Matcher::OneOf(ids) => Some((at, ids.as_slice())),
+            // `!=` leaves nearly all IDs, and a range of them is a scan.
             Matcher::NotEqual(_) | Matcher::Within(..) | Matcher::Decimal(_) => None,
         })?;
+    // A malformed ID is no object's, so it is left out, like the IDs of other types.
     let ids = values.iter().filter_map(|bytes| ObjId::from_slice(bytes).ok());
+    // The objects of other types do not belong to the query.
     Some((ids.filter(|id| id.storage_id() == object_type).collect(), at))
 }
 
 /// All objects of a type, as far as conditions on the ID do not exclude them.
 pub(super) fn type_scan(entry: &TypeEntry, conditions: &[&CheckedCondition]) -> TypeScan {
     let (mut min, mut max) = entry.storage_id.key_range();
+    // The plan tells whether the range is narrowed, so the whole range is kept to compare.
     let whole = (min.clone(), max.clone());
     for condition in conditions {
+        // Only ranges narrow the scan here: single IDs were looked at before.
         let Some(Matcher::Within(lower, upper)) = about_id(condition) else { continue };
+        // An ID is followed by the pairs of its fields, which belong to it.
         let next =
             |id: &[u8]| permazen::__internal::layout::prefix_end(id).unwrap_or_else(|| id.to_vec());
         let lower = match lower {
@@ -424,6 +464,7 @@ pub(super) fn type_scan(entry: &TypeEntry, conditions: &[&CheckedCondition]) -> 
             Bound::Excluded(id) => Some(id.clone()),
             Bound::Included(id) => Some(next(id)),
         };
+        // Several conditions on the ID all hold, so the range is where they overlap.
         min = min.max(lower.unwrap_or_default());
         if let Some(upper) = upper {
             max = max.min(upper);
@@ -444,8 +485,10 @@ pub(super) fn type_scan(entry: &TypeEntry, conditions: &[&CheckedCondition]) -> 
 /// Why all objects are read, if an index would help.
 fn lacking(query: &TypeQuery<'_>, conditions: &[&CheckedCondition]) -> Option<String> {
     let name = escaped(&query.entry.name);
+    // A condition on the ID narrows the scan itself, so an index is not what is missing.
     let about_ids = conditions.iter().any(|condition| about_id(condition).is_some());
     match conditions {
+        // Without a limit, all objects are wanted anyway, and the sort is the smaller part.
         [] if query.order.first().is_none_or(is_id) || query.limit.is_none() => None,
         [] => Some(format!("all objects of {name} are read, because no index has the order")),
         _ if about_ids => None,

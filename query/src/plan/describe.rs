@@ -110,6 +110,7 @@ fn query_parts(plan: &QueryPlan, columns: Option<&[&CheckedPath]>) -> Vec<Node> 
         }
     };
     // Objects are read in the order of the source, or after their IDs are sorted.
+    // This must say what `Query::objects` does: the plan is what a user reads to judge the cost.
     let as_given =
         by_index || comes_by_id(&plan.source) || keys.is_some() && !repeats(&plan.source);
     // A scan keeps the shown values of small objects.
@@ -117,6 +118,7 @@ fn query_parts(plan: &QueryPlan, columns: Option<&[&CheckedPath]>) -> Vec<Node> 
     let keys_only = keys.is_some() && !keeps;
     let by = keys.into_iter().flatten().map(|by| &by.path);
     let at_first: Option<Vec<&CheckedPath>> = match columns {
+        // The shown values are read after the sort, so only the sort keys are read at first.
         _ if keys_only => Some(by.collect()),
         Some(columns) => Some(by.chain(columns.iter().copied()).collect()),
         None => None,
@@ -144,6 +146,7 @@ fn query_parts(plan: &QueryPlan, columns: Option<&[&CheckedPath]>) -> Vec<Node> 
             .collect();
         let most = plan.limit.map_or(String::new(), |most| format!(", keeping {most}"));
         parts.push(Node::new("sort", format!("sort by {}{most}", by.join(", "))).list("by", by));
+        // The filter was met before the sort, so it is not read again.
         let sorted = all_reads(None, columns, &[]);
         follows |= sorted.follows;
         let whose = match keeps {
@@ -184,6 +187,8 @@ fn reads_at_first(plan: &QueryPlan, paths: Option<&[&CheckedPath]>, as_given: bo
     let filter = plan.filter.as_ref();
     match &plan.source {
         Source::Index(scan) if as_given => {
+            // The parts of an index can cover different fields, so the plan shows the most that is
+            // read.
             let parts = scan.parts.iter();
             let of_part = parts.map(|part| all_reads(filter, paths, &part.shape.fields));
             of_part.max_by_key(|reads| reads.fields).unwrap_or_default()
@@ -194,6 +199,7 @@ fn reads_at_first(plan: &QueryPlan, paths: Option<&[&CheckedPath]>, as_given: bo
 
 /// The parts that are read of each object.
 fn per_object(whose: &str, reads: &Reads, what: &'static str) -> Node {
+    // A single seek is cheaper than several gets, whatever the number of fields is.
     if reads.in_one_go() {
         let line = format!("{whose}: 1 seek and a step for each pair");
         return Node::new(what, line).number("seeks", 1).yes("steps", true);
@@ -294,6 +300,7 @@ fn set_node(set: &SetPlan) -> Node {
         SetPlan::Id(id) => Node::new("ids", format!("@{id}: a get")).number("ids", 1),
         SetPlan::Query(plan) => {
             let mut node = Node::new("query", "the objects that meet a condition");
+            // A set gives only IDs, so no column is read.
             node.parts = query_parts(plan, Some(&[]));
             node
         }
@@ -345,6 +352,7 @@ pub(super) fn index(index: &CheckedIndex) -> Node {
         .number("storageId", u64::from(index.storage_id.get()))
         .list("bounds", bounds)
         .yes("reverse", index.reverse);
+    // With one type of keys the encoding is known, so the object need not be asked for its version.
     if index.kind == IndexKind::MapValue && index.map_keys.len() > 1 {
         node.parts.push(Node::new("object", "each object: 1 get").number("gets", 1));
     }

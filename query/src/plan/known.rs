@@ -10,6 +10,7 @@ pub(super) fn known(condition: &CheckedCondition, version: Version) -> Option<bo
     match condition {
         CheckedCondition::And(parts) => {
             let parts: Vec<_> = parts.iter().map(|part| known(part, version)).collect();
+            // One part that is never met decides, even if others depend on the object.
             if parts.contains(&Some(false)) {
                 return Some(false);
             }
@@ -17,6 +18,7 @@ pub(super) fn known(condition: &CheckedCondition, version: Version) -> Option<bo
         }
         CheckedCondition::Or(parts) => {
             let parts: Vec<_> = parts.iter().map(|part| known(part, version)).collect();
+            // One part that is always met decides.
             if parts.contains(&Some(true)) {
                 return Some(true);
             }
@@ -29,9 +31,11 @@ pub(super) fn known(condition: &CheckedCondition, version: Version) -> Option<bo
 
 fn known_test(test: &Test, version: Version) -> Option<bool> {
     let first = test.path.hops.first()?;
+    // A version without the field has no value there, so nothing matches.
     let Some(access) = first.get(version) else { return Some(false) };
     if access.stored {
         // No value of the kind matches.
+        // A longer path ends at another object, whose version is not known here.
         let is_last = test.path.hops.len() == 1 && test.path.special.is_none();
         let matcher = test.matchers.get(access.kind).and_then(Option::as_ref);
         return (is_last && matcher.is_none()).then_some(false);
@@ -54,6 +58,8 @@ fn default_of(access: &Access) -> Option<Vec<u8>> {
         }
         (Read::Counter, _) => {
             let mut zero = Vec::new();
+            // A counter that a version lacks counts as 0, as for an object of the version that has
+            // none yet.
             permazen::encoding::long::write(0, &mut zero);
             Some(zero)
         }

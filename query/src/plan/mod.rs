@@ -66,8 +66,10 @@ impl fmt::Display for Plan {
 /// # Errors
 /// [`QueryError::Object`] if the store fails; [`QueryError::SchemasChanged`].
 pub fn plan(tx: &Transaction, checked: &Checked) -> Result<Plan, QueryError> {
+    // `explain` shows the plan of the statement in it, and runs nothing.
     let checked = checked.explained().map_or(checked, |(statement, _)| statement);
     check_schemas(tx, checked)?;
+    // The pairs are lent for the length of the call, so the result leaves it in a variable.
     let mut made = None;
     tx.read_pairs(|kv| {
         made = Some(described(kv, checked));
@@ -83,10 +85,12 @@ fn only(root: describe::Node) -> Plan {
 
 fn described(kv: &dyn KvRead, checked: &Checked) -> Result<Plan, QueryError> {
     let (query, columns): (_, Option<Vec<_>>) = match &checked.kind {
+        // The columns decide what is read of each object; without them all of it is.
         CheckedKind::Find(query, columns) => {
             (query, Some(columns.iter().map(|column| &column.path).collect()))
         }
         CheckedKind::Show(query) | CheckedKind::Export(query) => (query, None),
+        // A count needs only the IDs.
         CheckedKind::Count(query) => (query, Some(Vec::new())),
         CheckedKind::Set(set) => (&set.query, Some(Vec::new())),
         CheckedKind::Delete(delete) => (&delete.query, Some(Vec::new())),
@@ -108,11 +112,14 @@ pub(crate) fn query_plan(
     checked: &Checked,
     query: &CheckedQuery,
 ) -> Result<QueryPlan, QueryError> {
+    // Each schema is asked for once, even if many candidates want to know.
     let seen: RefCell<HashMap<(StorageId, SchemaIndex), bool>> = RefCell::default();
+    // The planner asks while it compares candidates, so the function must be a shared borrow.
     let occupied = |object_type: StorageId, schema: SchemaIndex| {
         if let Some(known) = seen.borrow().get(&(object_type, schema)) {
             return Ok(*known);
         }
+        // The object schema index tells with one seek whether a schema has objects of a type.
         let prefix = [object_schema_prefix(schema), object_type.prefix()].concat();
         let found = kv.at_least(&prefix, prefix_end(&prefix).as_deref())?.is_some();
         seen.borrow_mut().insert((object_type, schema), found);
@@ -138,6 +145,7 @@ pub(crate) fn check_using(checked: &Checked) -> Result<(), Mistake> {
         CheckedKind::Explain { statement, .. } => return check_using(statement),
         CheckedKind::Index(_) | CheckedKind::Create(_) => return Ok(()),
     };
+    // No schema counts as occupied, since there is no transaction to read from.
     let chooser = Chooser { catalog: &checked.catalog, occupied: &|_, _| Ok(false) };
     match chooser.query(query) {
         Err(QueryError::Mistake(mistake)) => Err(mistake),

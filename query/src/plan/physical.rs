@@ -34,6 +34,7 @@ impl QueryPlan {
     /// Why all objects of types are read that have no index for what is wanted: here, and in the
     /// sets of which this one consists. A sentence without a full stop.
     pub(crate) fn scanned_without_index(&self) -> Option<String> {
+        // A set of reasons: the parts of a union can lack the same index.
         let mut reasons = BTreeSet::new();
         self.add_reasons(&mut reasons);
         let reasons: Vec<_> = reasons.into_iter().collect();
@@ -161,6 +162,7 @@ impl EntryShape {
             storage_id,
             key: storage_id.into(),
             kind,
+            // An index on elements has no simple field, so the values of its entries cover no path.
             fields: if is_of_fields(kind) { fields } else { Vec::new() },
             opaque_end: matches!(last, Some(EncodingKind::Unknown)),
             values,
@@ -173,6 +175,7 @@ impl EntryShape {
         let unknown = |value: &Arc<dyn Encoding>| matches!(value.kind(), EncodingKind::Unknown);
         let last = self.values.len().saturating_sub(1);
         let mut values = self.values.iter().enumerate();
+        // Only at the end of the key can an unknown length be computed from what follows.
         !values.any(|(at, value)| unknown(value) && (self.has_suffix() || at != last))
     }
 
@@ -190,6 +193,7 @@ pub(crate) fn is_of_fields(kind: IndexKind) -> bool {
 /// Whether the objects of a plan come in the order of their IDs, each once, without being sorted.
 pub(crate) fn comes_by_id(source: &Source) -> bool {
     match source {
+        // The IDs come sorted from these sources, so no object is met again.
         Source::Nothing | Source::Ids(_) | Source::Type(_) | Source::Set(_) => true,
         Source::Index(scan) => scan.by_id,
         Source::AnyOf(_) => false,
@@ -201,8 +205,11 @@ pub(crate) fn repeats(source: &Source) -> bool {
     match source {
         Source::Nothing | Source::Ids(_) | Source::Type(_) | Source::Set(_) => false,
         Source::Index(scan) => {
+            // With one value for all columns, entries of one object follow each other and are
+            // merged.
             !scan.by_id && scan.parts.iter().any(|part| !is_of_fields(part.shape.kind))
         }
+        // An object can meet several branches of an `or`.
         Source::AnyOf(_) => true,
     }
 }

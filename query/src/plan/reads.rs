@@ -41,14 +41,17 @@ impl Reads {
 
     /// Adds what a path reads. `covered` are simple fields whose values are known.
     fn add(&mut self, path: &CheckedPath, covered: &[StorageId]) {
+        // A path that ends at `#schema` or `#type` of a target reads the target too.
         self.follows |= path.hops.len() > 1 || path.special.is_some() && !path.hops.is_empty();
         let special = path.special.filter(|_| path.hops.is_empty());
         self.version |= special == Some(crate::syntax::Special::Schema);
         let Some(hop) = path.hops.first() else { return };
+        // If all versions read the field alike, the version is not asked for.
         self.version |= path.always.is_none();
         let is_known = |access: &Access| {
             access.read == Read::Simple && covered.contains(&access.field.storage_id)
         };
+        // A field that a version lacks has its default, for which no pair is read.
         let stored = hop.iter().map(|(_, access)| access).filter(|access| access.stored);
         let read: Vec<_> = stored.filter(|access| !is_known(access)).collect();
         self.fields += usize::from(!read.is_empty());

@@ -23,6 +23,7 @@ fn greater(one: Bound<Vec<u8>>, other: Bound<Vec<u8>>) -> Bound<Vec<u8>> {
         Bound::Included(value) => Some((value.clone(), false)),
         Bound::Excluded(value) => Some((value.clone(), true)),
     };
+    // An excluded bound begins later than an included one of the same value.
     if rank(&one) >= rank(&other) { one } else { other }
 }
 
@@ -33,6 +34,7 @@ fn less(one: Bound<Vec<u8>>, other: Bound<Vec<u8>>) -> Bound<Vec<u8>> {
         Bound::Excluded(value) => (false, value.clone(), false),
         Bound::Included(value) => (false, value.clone(), true),
     };
+    // An excluded bound ends earlier than an included one of the same value.
     if rank(&one) <= rank(&other) { one } else { other }
 }
 
@@ -44,6 +46,7 @@ pub(super) fn span(prefix: &[u8], range: &Range) -> Option<Span> {
         Bound::Unbounded => prefix.to_vec(),
         Bound::Included(value) => with(value),
         // No encoded value is the beginning of another one.
+        // If no key follows the value, the range is empty.
         Bound::Excluded(value) => prefix_end(&with(value))?,
     };
     let max = match &range.1 {
@@ -52,6 +55,7 @@ pub(super) fn span(prefix: &[u8], range: &Range) -> Option<Span> {
         Bound::Excluded(value) => Some(with(value)),
         Bound::Included(value) => prefix_end(&with(value)),
     };
+    // Stores refuse an inverted range, and an empty one need not be read.
     (max.as_ref().is_none_or(|max| min < *max)).then_some(Span { min, max })
 }
 
@@ -81,6 +85,7 @@ pub(super) fn shown(range: &Range, encoding: &dyn Encoding) -> String {
     if let (Bound::Included(lower), Bound::Included(upper)) = range
         && lower == upper
     {
+        // A range of one value reads best as that value.
         return value(lower);
     }
     let lower = match &range.0 {
@@ -105,6 +110,7 @@ pub(super) fn shown_values(matcher: &Matcher, encoding: &dyn Encoding) -> String
     };
     match matcher {
         Matcher::Equal(one) | Matcher::NotEqual(one) => value(one),
+        // A long list would fill the line of the plan.
         Matcher::OneOf(values) if values.len() <= 5 => {
             format!("{{{}}}", values.iter().map(value).collect::<Vec<_>>().join(", "))
         }
@@ -122,6 +128,7 @@ pub(crate) fn index_span<'i>(
 ) -> (Option<Span>, Vec<(usize, &'i Matcher)>) {
     let mut prefix = shape.key.to_vec();
     let mut bounds = index.bounds.iter().enumerate();
+    // Only columns before the first range form a prefix; those after it are compared one by one.
     for (column, matcher) in bounds.by_ref() {
         match matcher {
             Matcher::Equal(value) => prefix.extend_from_slice(value),

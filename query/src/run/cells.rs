@@ -21,6 +21,7 @@ pub(crate) fn fill(
     subject: &Subject<'_>,
     cell: &mut Cell,
 ) -> Result<()> {
+    // A path with many values makes a list, even if an object has only one or none.
     if path.many {
         let mut cells = Vec::new();
         walk(reader, path, subject, &mut |subject, access| {
@@ -33,10 +34,12 @@ pub(crate) fn fill(
     }
     let mut found = false;
     walk(reader, path, subject, &mut |subject, access| {
+        // A row is used again for the next object, so a value is put where the last one was.
         if let Some(access) = access.filter(|access| access.read != Read::Whole) {
             return field_values(reader, subject, access, &mut |got| {
                 found = true;
                 set(reader, path, access.kind, got, cell);
+                // A path without collections has one value at most, so the rest need not be read.
                 Ok(Flow::Enough)
             });
         }
@@ -45,6 +48,7 @@ pub(crate) fn fill(
             *cell = next;
         })
     })?;
+    // A cell keeps the value of the row before, so a missing value must be stated.
     if !found {
         *cell = Cell::Absent;
     }
@@ -91,17 +95,20 @@ fn special_cell(
     Ok(match special {
         Special::Id => Some(Cell::Id(subject.id)),
         Special::Type => {
+            // The type of a damaged object can be unknown, and then there is nothing to show.
             let name = reader.bundle.type_name(subject.id.storage_id());
             name.map(|name| Cell::Text(Arc::clone(name)))
         }
         Special::Schema => match subject.version(reader)? {
             Lookup::Of((_, schema)) => Some(Cell::Number(schema.get().into())),
             Lookup::Damaged => {
+                // The damage of the object itself is counted once, where the object is read.
                 if !is_own {
                     reader.note_damage();
                 }
                 Some(unknown_version(reader, subject)?)
             }
+            // A reference to an object that does not exist shows nothing.
             Lookup::Missing => None,
         },
     })
@@ -132,6 +139,7 @@ pub(crate) fn set_value(
     cell: &mut Cell,
 ) {
     match (encoding.decode_all(bytes), &mut *cell) {
+        // The encoding is shared by all objects, so its address tells whether it is the same.
         (Ok(value), Cell::Value(old, known)) if Arc::ptr_eq(known, encoding) => *old = value,
         (Ok(value), _) => *cell = Cell::Value(value, Arc::clone(encoding)),
         (Err(error), _) => damaged(reader, bytes, &error.to_string(), cell),
@@ -170,6 +178,7 @@ fn whole(
         cell
     };
     let mut pairs: Vec<Cell> = Vec::new();
+    // A version without the collection shows it empty and reads nothing.
     let each = |one: &mut dyn FnMut(&[u8], &[u8])| match stored {
         true => subject.each_pair(reader, field, &mut |rest, value| {
             one(rest, value);
@@ -210,6 +219,7 @@ pub(crate) fn field(
     }
     let encoding = access.of().and_then(|field| field.simple()).map(|simple| &simple.encoding);
     let mut found = false;
+    // A missing value has a default, which counts as found.
     field_values(reader, subject, access, &mut |got| {
         found = true;
         match (got, encoding) {

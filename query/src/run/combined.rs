@@ -38,12 +38,14 @@ impl<'s> Combined<'s> {
             having: Vec::new(),
             intersect_ended: false,
         };
+        // The first set can only add, so it counts as a union with nothing.
         combined.push(SetOperator::Union, first)?;
         Ok(combined)
     }
 
     /// Adds a set on the right.
     pub(super) fn push(&mut self, operator: SetOperator, set: Ids<'s>) -> Result<()> {
+        // The position tells which operator is further to the right when several sets have an ID.
         let at = self.sets.len();
         match operator {
             SetOperator::Union => self.adding += 1,
@@ -51,6 +53,8 @@ impl<'s> Combined<'s> {
             SetOperator::Minus => {}
         }
         self.sets.push((operator, set));
+        // Each set has its first ID in the heap from the start, since any of them can have the
+        // least.
         self.advance(at)
     }
 
@@ -58,6 +62,7 @@ impl<'s> Combined<'s> {
         let Some((operator, set)) = self.sets.get_mut(at) else { return Ok(()) };
         match (set.next(), operator) {
             (Some(id), _) => self.next.push(Reverse((id?, at))),
+            // A statement that can find nothing more ends, even if sets to subtract have IDs left.
             (None, SetOperator::Union) => self.adding -= 1,
             (None, SetOperator::Intersect) => self.intersect_ended = true,
             (None, SetOperator::Minus) => {}
@@ -68,12 +73,15 @@ impl<'s> Combined<'s> {
     /// Whether an ID that the sets at the positions in `having` have is in the whole set.
     fn is_in(&self) -> bool {
         // The verdict of the last operator that matters for this ID.
+        // The sets on the right of a set that lacks the ID decide; what stands on its left is cut
+        // away.
         let missing = self.last_missing();
         let after = self.having.iter().rev().take_while(|at| Some(**at) > missing);
         for at in after {
             match self.sets.get(*at).map(|(operator, _)| *operator) {
                 Some(SetOperator::Union) => return true,
                 Some(SetOperator::Minus) => return false,
+                // `intersect` with the ID keeps what the sets on its left say.
                 Some(SetOperator::Intersect) | None => {}
             }
         }
@@ -83,6 +91,7 @@ impl<'s> Combined<'s> {
     /// The position of the last set with `intersect` that does not have the ID.
     fn last_missing(&self) -> Option<usize> {
         let mut having = self.having.iter().rev().peekable();
+        // Both lists are ascending, so one walk from the end finds it.
         for at in self.intersects.iter().rev() {
             while having.next_if(|other| *other > at).is_some() {}
             if having.next_if_eq(&at).is_none() {
@@ -103,12 +112,14 @@ impl<'s> Combined<'s> {
         while !self.is_at_end() {
             let Some(Reverse((id, _))) = self.next.peek().copied() else { break };
             self.having.clear();
+            // All sets that have the ID must give it up together, or it would come again.
             while let Some(Reverse((other, at))) = self.next.peek().copied()
                 && other == id
             {
                 self.next.pop();
                 self.having.push(at);
             }
+            // The positions are judged before the sets go on, since going on can end a set.
             let is_in = self.is_in();
             for at in std::mem::take(&mut self.having) {
                 self.advance(at)?;

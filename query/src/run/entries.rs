@@ -32,6 +32,8 @@ impl<'e> Entry<'e> {
     pub(crate) fn value(&self, column: usize) -> &'e [u8] {
         let from = match column.checked_sub(1) {
             None => self.start,
+            // A missing end gives an empty value instead of a panic: damage must not stop a
+            // statement.
             Some(before) => self.ends.get(before).copied().unwrap_or(usize::MAX),
         };
         self.ends.get(column).and_then(|to| self.key.get(from..*to)).unwrap_or_default()
@@ -55,8 +57,10 @@ impl<'s> Cutter<'s> {
 
     /// The parts of a key; `None` if it is damaged.
     pub(crate) fn cut<'e>(&'e mut self, key: &'e [u8]) -> Option<Entry<'e>> {
+        // The buffer is used again for each entry, so that an index scan allocates nothing.
         self.ends.clear();
         let start = self.shape.key.len();
+        // A damaged key is the caller's to note: some callers have noted it before.
         let id = self.try_cut(key, start).ok()?;
         Some(Entry { key, id, start, ends: &self.ends })
     }
@@ -68,6 +72,7 @@ impl<'s> Cutter<'s> {
         for (column, value) in self.shape.values.iter().enumerate() {
             if self.shape.opaque_end && column == last {
                 // Only the object ID follows a value whose end is not known.
+                // A value takes one byte at least, so a shorter key is damaged.
                 let length = reader.rest().len().checked_sub(ObjId::LEN).filter(|len| *len > 0);
                 reader.take(length.ok_or(encoding::EncodingError::Truncated)?)?;
             } else {
@@ -77,6 +82,7 @@ impl<'s> Cutter<'s> {
         }
         let id = ObjId::read_from(&mut reader)?;
         match self.shape.kind {
+            // The position after the ID must be whole, and nothing may follow it.
             IndexKind::ListElement => {
                 uint::skip(&mut reader)?;
                 reader.finish()?;
@@ -119,6 +125,7 @@ fn each_entry_noting(
         // Objects of several types can have entries in one index.
         Some(_) => Ok(Flow::More),
         None => {
+            // An entry that is read a second time must not be counted twice.
             if noted_after.is_none_or(|noted| key <= noted) {
                 reader.note_damage();
             }
@@ -150,6 +157,7 @@ pub(crate) fn each_entry_from_end(
         let mut cutter = Cutter::new(shape);
         let mut ended = Flow::More;
         each_entry(reader, shape, &rest, Direction::Reverse, object_type, &mut |found| {
+            // Another value begins, so the group before it is complete.
             if values != found.before_id() {
                 ended = give(&mut cutter, &mut group, entry)?;
                 if ended.is_break() {
@@ -158,16 +166,20 @@ pub(crate) fn each_entry_from_end(
                 values.clear();
                 values.extend_from_slice(found.before_id());
             }
+            // Without a bound, an index with one value for all objects would be kept in memory.
             if group.len() == GROUP {
                 too_many = Some(found.key.to_vec());
+                // The group is read again forward, so reading on from the end is of no use.
                 return Ok(Flow::Enough);
             }
             group.push(found.key.to_vec());
             Ok(Flow::More)
         })?;
+        // The consumer wants no more, so the rest of the group is not given either.
         if ended.is_break() {
             return Ok(ended);
         }
+        // The range is at its end, and the last group has no other value after it.
         let Some(lowest) = too_many else {
             return give(&mut cutter, &mut group, entry);
         };
@@ -189,6 +201,7 @@ pub(crate) fn each_entry_from_end(
         if values <= rest.min {
             return Ok(Flow::More);
         }
+        // The next round begins below this group.
         rest.max = Some(values);
     }
 }
@@ -199,6 +212,7 @@ fn give(
     group: &mut Vec<Vec<u8>>,
     entry: &mut dyn FnMut(Entry<'_>) -> Result<Flow>,
 ) -> Result<Flow> {
+    // The keys were pushed in descending order, so the last one is the least ID.
     while let Some(key) = group.pop() {
         if let Some(found) = cutter.cut(&key)
             && entry(found)?.is_break()

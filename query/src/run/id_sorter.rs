@@ -36,6 +36,8 @@ impl<'l> IdSorter<'l> {
         if self.ids.last() == Some(&id) {
             return Ok(());
         }
+        // The vector is full: sorting it first can free room, since an ID can be in it several
+        // times.
         if self.ids.len() == self.ids.capacity() {
             self.make_room()?;
         }
@@ -51,12 +53,15 @@ impl<'l> IdSorter<'l> {
 
     /// Sorts the IDs, and makes room for as many more, in memory or by writing these to a file.
     fn make_room(&mut self) -> Result<()> {
+        // IDs that came in order need no sort, which is the usual case for one index.
         if self.sorted < self.ids.len() {
             self.ids.sort_unstable();
             self.ids.dedup();
         }
+        // Only the least IDs are wanted, and those that are cut off are greater than all of them.
         self.ids.truncate(self.most);
         self.sorted = self.ids.len();
+        // Half of the room must be free, or the IDs would be sorted again after a few more.
         if self.ids.len() * 2 <= self.ids.capacity() && !self.ids.is_empty() {
             return Ok(());
         }
@@ -69,6 +74,7 @@ impl<'l> IdSorter<'l> {
             Some(more) => more,
             none => none.insert(Spill::new(self.limits)?),
         };
+        // A run must be sorted, since the runs are merged.
         more.write_run(self.ids.iter().map(|id| &id.as_bytes()[..]))?;
         self.ids.clear();
         self.sorted = 0;
@@ -87,8 +93,10 @@ impl<'l> IdSorter<'l> {
             self.ids.sort_unstable();
             self.ids.dedup();
         }
+        // IDs can have come after the last sort, so the limit is applied once more.
         self.ids.truncate(self.most);
         let Some(mut more) = self.more else { return Ok(SortedIds::Memory(self.ids.into_iter())) };
+        // The rest becomes a run too, so that memory is free for the merge.
         more.write_run(self.ids.iter().map(|id| &id.as_bytes()[..]))?;
         drop(self.ids);
         Ok(SortedIds::Sorted { records: more.merge(self.limits)?, record: Vec::new(), last: None })
@@ -113,6 +121,7 @@ impl Iterator for SortedIds {
                     Ok(false) => return None,
                     Err(fail) => return Some(Err(fail)),
                 }
+                // A record that is no ID cannot be in a file that this process wrote.
                 let Ok(id) = ObjId::from_slice(record) else { continue };
                 // An ID can be in several runs.
                 if *last != Some(id) {

@@ -35,14 +35,18 @@ impl Query<'_> {
     pub(super) fn index(&self, index: &CheckedIndex, rows: &mut dyn Rows) -> Result<u64> {
         let columns = columns(index);
         // The limit is compared after each row, so 0 must end here.
+        // A consumer that refuses the columns wants no rows.
         if rows.columns(&columns).is_break() || index.limit == Some(0) {
             return Ok(0);
         }
         let encodings = index.values.iter().map(|(_, encoding)| Arc::clone(encoding)).collect();
         let shape = EntryShape::new(index.storage_id, index.kind, Vec::new(), encodings);
         let (span, checked) = index_span(index, &shape);
+        // The values of a list's index end with a position, and those of a map's with a key.
         let suffix: Option<Arc<dyn Encoding>> = match (index.kind, index.map_keys.as_slice()) {
             (IndexKind::ListElement, _) => Some(Arc::new(UnsignedIntEncoding)),
+            // Maps with different types of keys can share the index, and then the object must be
+            // asked.
             (_, [(only, _)]) => Some(Arc::clone(only)),
             _ => None,
         };
@@ -55,10 +59,12 @@ impl Query<'_> {
             row: Row { id: None, cells: vec![Cell::Absent; columns.len()] },
         };
         let direction = if index.reverse { Direction::Reverse } else { Direction::Forward };
+        // Bounds that exclude each other leave no range.
         let Some(span) = span else { return Ok(0) };
         let Span { min, max } = &span;
         let mut count = 0;
         visit(self.reader, KeySpan::new(min, max.as_deref()), direction, &mut |key, _| {
+            // An unwanted entry does not count towards the limit.
             if !reading.fill(key)? {
                 return Ok(Flow::More);
             }
@@ -95,18 +101,22 @@ impl IndexRows<'_> {
             // Nothing of it is known but its bytes.
             self.row.id = None;
             self.row.cells.fill(Cell::Absent);
+            // A damaged key is shown rather than left out: this statement shows the index as it is.
             if let Some(first) = self.row.cells.first_mut() {
                 damaged(self.reader, key, "this key is no entry of the index", first);
             }
             return Ok(true);
         };
+        // Several types can share an index.
         if self.index.object_type.is_some_and(|of| of != entry.id.storage_id()) {
             return Ok(false);
         }
+        // Only a range of the first columns is a range of keys, so other bounds are looked at here.
         if self.checked.iter().any(|(column, matcher)| !matcher.accepts(entry.value(*column))) {
             return Ok(false);
         }
         self.row.id = Some(entry.id);
+        // Cells are filled in the order of the columns, whose number depends on the kind of index.
         let mut cells = self.row.cells.iter_mut();
         for (column, (_, encoding)) in self.index.values.iter().enumerate() {
             if let Some(cell) = cells.next() {

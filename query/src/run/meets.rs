@@ -37,13 +37,16 @@ pub(crate) fn meets(
 /// Whether one of the values of the path of a test matches.
 fn passes(reader: &Reader<'_>, test: &Test, subject: &Subject<'_>) -> Result<bool> {
     let flow = each_value(reader, &test.path, subject, &mut |kind, got| {
+        // A kind without a matcher has a value that cannot be compared, so it does not match.
         let matcher = test.matchers.get(kind).and_then(Option::as_ref);
         let accepted = match (got, matcher) {
             (Got::Value(bytes), Some(matcher)) => {
+                // Other matchers compare bytes, and damaged bytes could lie within a range.
                 matcher.accepts(bytes) && (matcher.is_exact() || is_value(test, kind, bytes))
             }
             _ => false,
         };
+        // A path with many values matches if one of them does.
         Ok(if accepted { Flow::Enough } else { Flow::More })
     })?;
     Ok(flow.is_break())

@@ -106,8 +106,10 @@ pub fn run(
     rows: &mut dyn Rows,
 ) -> Result<Ran, QueryError> {
     if let Some((statement, _)) = checked.explained() {
+        // An explanation reads only what the planner asks, and gives lines in place of objects.
         return explain(tx, statement, rows);
     }
+    // The statement was checked with the schemas of then; storage IDs can mean something else now.
     check_schemas(tx, checked)?;
     let mut ran = Ran::default();
     lent(tx, checked, limits, &mut ran, |query, ran| {
@@ -129,6 +131,8 @@ pub fn run(
                 query.count(&plan, rows)?
             }
             CheckedKind::Index(index) => query.index(index, rows)?,
+            // Statements that change objects are run elsewhere, since they need more than the
+            // pairs.
             CheckedKind::Create(_)
             | CheckedKind::Set(_)
             | CheckedKind::Delete(_)
@@ -191,8 +195,10 @@ pub fn each_match(
     };
     let mut ran = Ran::default();
     lent(tx, checked, limits, &mut ran, |query, ran| {
+        // The plan is made with the lent pairs, so it sees the same data as the statement.
         let plan = query_plan(query.reader.kv, checked, of)?;
         ran.scanned_without_index = plan.scanned_without_index();
+        // Only IDs are wanted, so no content is read beyond that of the filter and the order.
         query.objects(&plan, &Needs::nothing(), &mut |subject| {
             ran.rows += 1;
             Ok(found(subject.id).into())
@@ -211,17 +217,21 @@ fn lent(
     body: impl FnOnce(&Query<'_>, &mut Ran) -> fail::Result<()>,
 ) -> Result<(), QueryError> {
     let bundle = tx.bundle();
+    // An error of the statement is no error of the store, so it leaves the lent call beside its
+    // result.
     let mut outcome = Ok(());
     tx.read_pairs(|kv| {
         let reader = Reader::new(kv, &bundle, limits.stop.as_ref());
         let query = Query { reader: &reader, limits, catalog: &checked.catalog };
         outcome = body(&query, ran);
+        // The damage is counted even if the statement was stopped.
         ran.damaged = reader.damaged();
         Ok(())
     })?;
     match outcome {
         Ok(()) => Ok(()),
         Err(Fail::Stopped) => {
+            // A stop keeps the results so far: the consumer has them already.
             ran.stopped = true;
             Ok(())
         }

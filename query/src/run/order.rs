@@ -24,31 +24,41 @@ pub(crate) fn record(
     subject: &Subject<'_>,
     out: &mut Vec<u8>,
 ) -> Result<()> {
+    // The buffer is used again for each object.
     out.clear();
     for by in order {
         let start = out.len();
         each_value(reader, &by.path, subject, &mut |kind, got| {
             let kind = by.path.kinds.get(kind);
             match (got, kind) {
+                // Null is told apart, so that it comes after the values of all families.
                 (Got::Value(bytes), Some(kind)) if kind.null.as_deref() == Some(bytes) => {
                     out.push(NULL);
                 }
+                // Bytes that cannot be decoded would sort as if they were a value.
                 (Got::Value(bytes), Some(kind)) if kind.encoding.decode_all(bytes).is_ok() => {
                     out.push(VALUE);
+                    // Values of different encodings compare by their family first, since their
+                    // bytes do not compare.
                     out.extend_from_slice(&kind.family.to_be_bytes());
                     out.extend_from_slice(bytes);
                 }
                 _ => out.push(DAMAGED),
             }
+            // Only the first value sorts: a path in an order has one value at most.
             Ok(Flow::Enough)
         })?;
+        // Without a byte here, the next key of the order would take the place of the missing one.
         if out.len() == start {
             out.push(ABSENT);
         }
         if by.descending {
+            // Inverted bytes compare in the opposite order, and no value is the beginning of
+            // another one.
             out.iter_mut().skip(start).for_each(|byte| *byte = !*byte);
         }
     }
+    // The ID is not inverted: objects with equal keys come by ascending ID.
     out.extend_from_slice(subject.id.as_bytes());
     Ok(())
 }
@@ -59,6 +69,7 @@ pub(crate) const DAMAGED_OBJECT: &[u8] = &[0];
 /// Ends a record with the known content of its object, if that is at most `most` bytes.
 pub(crate) fn pack(subject: &Subject<'_>, most: usize, out: &mut Vec<u8>) {
     let start = out.len();
+    // The mark says that the damage was counted, so it is not counted again after the sort.
     if subject.known_version() == Some(Lookup::Damaged) {
         out.extend_from_slice(DAMAGED_OBJECT);
     } else if most > 0 {
@@ -69,12 +80,14 @@ pub(crate) fn pack(subject: &Subject<'_>, most: usize, out: &mut Vec<u8>) {
         out.truncate(start);
         0
     });
+    // The length comes after the ID, which decides the comparison before it.
     out.extend(length.to_le_bytes());
 }
 
 /// The object of a record that was packed, and its known content.
 pub(crate) fn unpack(record: &[u8]) -> Option<(ObjId, &[u8])> {
     let (rest, length) = record.split_last_chunk()?;
+    // A length that is too great would reach into the keys.
     let start = rest.len().checked_sub(u32::from_le_bytes(*length) as usize)?;
     let (rest, packed) = rest.split_at_checked(start)?;
     let (_, id) = rest.split_last_chunk::<{ ObjId::LEN }>()?;

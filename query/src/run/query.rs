@@ -65,7 +65,9 @@ impl<'l> Loader<'l> {
         needs: &Needs<'_>,
         covered: &[StorageId],
     ) -> Self {
+        // Fields that the index gives are not read, which can make single gets the cheaper way.
         let mut reads = reads(filter, needs.paths.iter().copied(), covered);
+        // With all fields wanted, the pairs are read in one go.
         reads.whole = needs.whole.is_some();
         let wanted = match needs.whole {
             Some(types) => WantedFields::all(query.catalog, types),
@@ -88,12 +90,16 @@ impl<'l> Loader<'l> {
         subject: &Subject<'_>,
         each: &mut Each<'_>,
     ) -> Result<Flow> {
+        // A few fields are cheaper to get one by one, and only if the filter needs them.
         if !self.reads.in_one_go() {
             return self.filtered(reader, subject, each);
         }
+        // The buffer is taken out while it is lent to the subject, and put back for the next
+        // object.
         let mut pairs = std::mem::take(&mut self.pairs);
         let found = load(reader, subject.id, &self.wanted, &mut pairs)?;
         let flow = match found {
+            // An index can have an entry for an object that is gone, if the data is damaged.
             Lookup::Missing => Flow::More,
             found => {
                 self.filtered(reader, &Subject::with_pairs(subject.id, found, &pairs), each)?
@@ -109,10 +115,12 @@ impl<'l> Loader<'l> {
         subject: &Subject<'_>,
         each: &mut Each<'_>,
     ) -> Result<Flow> {
+        // The filter decides first: an object that does not meet it is not shown.
         let flow = match self.filter {
             Some(filter) if !meets(reader, filter, subject)? => Flow::More,
             _ => each(subject)?,
         };
+        // Whether the object is damaged can be known only after the filter or the consumer read it.
         if self.notes_damage && subject.known_version() == Some(Lookup::Damaged) {
             reader.note_damage();
         }
@@ -128,6 +136,7 @@ impl<'r> Query<'r> {
         needs: &Needs<'_>,
         each: &mut Each<'_>,
     ) -> Result<Flow> {
+        // Without a limit, the countdown never ends in practice.
         let mut left = plan.limit.unwrap_or(u64::MAX);
         // `limited` counts down before it looks, so a limit of 0 must not get there.
         if left == 0 {
@@ -158,6 +167,7 @@ impl<'r> Query<'r> {
         needs: &Needs<'_>,
         each: &mut Each<'_>,
     ) -> Result<Flow> {
+        // The sort keys are read first; the shown values are read only of objects that come out.
         let mut at_first = Needs { paths: keys.iter().map(|key| &key.path).collect(), whole: None };
         // A scan reads all pairs. The needed parts of a small object are kept, so that they are not
         // read again. A limit leaves few objects, so theirs are read again.
@@ -167,23 +177,28 @@ impl<'r> Query<'r> {
             at_first.whole = needs.whole;
         }
         let most = if keeps { KEPT } else { 0 };
+        // With a limit, the sorter keeps only the first records, and others are dropped at once.
         let mut sorter = Sorter::new(self.limits, plan.limit);
         let mut record = Vec::new();
         self.in_any_order(plan, &at_first, &mut |subject| {
             order::record(self.reader, keys, subject, &mut record)?;
+            // What was read is kept with the record, up to the bound, to save reading it again.
             order::pack(subject, most, &mut record);
             sorter.push(&record)?;
             Ok(Flow::More)
         })?;
         let mut sorted = sorter.finish()?;
+        // The filter was met before the sort.
         let mut loader = Loader::new(self, None, needs, &[]);
         // Damaged objects were noted when they were read first.
         let mut of_damaged = Loader::new(self, None, needs, &[]).without_notes();
         let mut pairs = Pairs::default();
         while sorted.next(&mut record)? {
+            // Reading the sorted records touches no pair, so a stop must be looked for here.
             self.reader.look()?;
             let Some((id, packed)) = order::unpack(&record) else { continue };
             let flow = match Subject::unpack(id, packed, &mut pairs) {
+                // The packed content has all that is shown, so the object is not read again.
                 Some(subject) => each(&subject)?,
                 None if packed == order::DAMAGED_OBJECT => {
                     of_damaged.give(self.reader, &Subject::of(id), each)?
@@ -199,10 +214,13 @@ impl<'r> Query<'r> {
 
     /// The objects in the order of their IDs.
     fn by_id(&self, plan: &QueryPlan, needs: &Needs<'_>, each: &mut Each<'_>) -> Result<Flow> {
+        // These sources give the IDs sorted, so a limit can end the reading early.
         if comes_by_id(&plan.source) {
             return self.as_given(plan, needs, each);
         }
         // Without a filter, every object counts, so the first IDs are the ones that are wanted.
+        // With a filter, an ID that is dropped here could be one that is needed in place of a
+        // filtered one.
         let most = if plan.filter.is_none() { plan.limit } else { None };
         self.sorted_by_id(plan, most, needs, each)
     }
@@ -214,6 +232,7 @@ impl<'r> Query<'r> {
         needs: &Needs<'_>,
         each: &mut Each<'_>,
     ) -> Result<Flow> {
+        // Only the objects of a type can be read from the end of their IDs.
         let Source::Type(of_type) = &plan.source else { return self.as_given(plan, needs, each) };
         let mut loader = Loader::new(self, plan.filter.as_ref(), needs, &[]);
         for object in ObjectsOfType::from_end(self.reader, of_type)? {
@@ -233,6 +252,7 @@ impl<'r> Query<'r> {
         needs: &Needs<'_>,
         each: &mut Each<'_>,
     ) -> Result<Flow> {
+        // An object that comes several times must be given once, and only sorted IDs show that.
         if repeats(&plan.source) {
             return self.sorted_by_id(plan, None, needs, each);
         }
@@ -247,10 +267,12 @@ impl<'r> Query<'r> {
         needs: &Needs<'_>,
         each: &mut Each<'_>,
     ) -> Result<Flow> {
+        // The IDs are sorted before anything is read of the objects, so each object is read once.
         let mut sorter = IdSorter::new(self.limits).keeping(most);
         let scans = match &plan.source {
             Source::Index(scan) => std::slice::from_ref(scan),
             Source::AnyOf(scans) => scans,
+            // Other sources come sorted already and do not get here.
             _ => &[],
         };
         for scan in scans {
@@ -284,6 +306,7 @@ impl<'r> Query<'r> {
                 for id in ids {
                     let subject = Subject::of(*id);
                     // In one go, `give` finds out itself whether there is such an object.
+                    // A get for each ID that finds nothing would be one get too many.
                     if !loader.reads.in_one_go() && subject.version(self.reader)? == Lookup::Missing
                     {
                         continue;
@@ -296,6 +319,7 @@ impl<'r> Query<'r> {
             }
             Source::Type(of_type) => self.type_scan(of_type, filter, needs, each),
             Source::Set(set) => {
+                // A query within a set is run by this one, with the same limits and counters.
                 let of_query = |plan: &QueryPlan| self.sorted_ids(plan);
                 let sets = Sets { reader: self.reader, limits: self.limits, of_query: &of_query };
                 let mut loader = Loader::new(self, filter, needs, &[]);
@@ -310,6 +334,7 @@ impl<'r> Query<'r> {
                 if self.index_scan(index, filter, needs, each)?.is_break() {
                     return Ok(Flow::Enough);
                 }
+                // Objects that the index lacks come after its entries: such a plan has no order.
                 self.completed(index, self.completing(index, needs), each)
             }
             Source::AnyOf(_) => self.sorted_by_id(plan, None, needs, each),
@@ -318,6 +343,8 @@ impl<'r> Query<'r> {
 
     /// The objects of a query, in the order of their IDs.
     fn sorted_ids(&self, plan: &QueryPlan) -> Result<SortedIds> {
+        // A set within a statement is collected first, since sets are merged in the order of the
+        // IDs.
         let mut sorter = IdSorter::new(self.limits);
         self.objects(plan, &Needs::nothing(), &mut |subject| {
             sorter.push(subject.id)?;
@@ -333,6 +360,7 @@ impl<'r> Query<'r> {
         needs: &Needs<'_>,
         each: &mut Each<'_>,
     ) -> Result<Flow> {
+        // With no field to read, the object schema index has fewer pairs than the objects.
         let loader = Loader::new(self, filter, needs, &[]);
         if loader.reads.reads_fields() {
             let range = (&of_type.ids.0[..], of_type.ids.1.as_deref());
@@ -362,6 +390,7 @@ impl<'r> Query<'r> {
         let mut flow = Flow::More;
         for part in &index.parts {
             let covered = &part.shape.fields;
+            // Each part can cover other fields, so what is read of an object differs.
             let mut loader = Loader::new(self, filter, needs, covered);
             let mut last: Option<ObjId> = None;
             for span in &part.spans {
@@ -372,6 +401,7 @@ impl<'r> Query<'r> {
                     Direction::Forward,
                     index.object_type,
                     &mut |entry| {
+                        // Entries of one object with equal values follow each other.
                         if last.replace(entry.id) == Some(entry.id) {
                             return Ok(Flow::More);
                         }
@@ -418,6 +448,7 @@ impl<'r> Query<'r> {
         if !reverse {
             return self.index_scan(index, plan.filter.as_ref(), needs, each);
         }
+        // From the end, the parts and their ranges come in the opposite order too.
         for part in index.parts.iter().rev() {
             let covered = &part.shape.fields;
             let mut loader = Loader::new(self, plan.filter.as_ref(), needs, covered);
@@ -464,9 +495,11 @@ impl<'r> Query<'r> {
         mut loader: Loader<'_>,
         each: &mut Each<'_>,
     ) -> Result<Flow> {
+        // No scan is begun if no object is missing.
         if index.completed.is_empty() {
             return Ok(Flow::More);
         }
+        // The schemas were compared before the run, so the type is there.
         let Some(entry) = self.catalog.type_with_id(index.object_type) else {
             return Ok(Flow::More);
         };
@@ -476,6 +509,7 @@ impl<'r> Query<'r> {
             object_type: index.object_type,
             schemas: index.completed.clone(),
             ids: (min, Some(max)),
+            // The range is that of the whole type, but of some of its schemas only.
             is_part: true,
         };
         for object in ObjectsOfType::new(self.reader, &scan)? {

@@ -20,6 +20,7 @@ pub(crate) struct Reader<'k> {
     pub(crate) kv: &'k dyn KvRead,
     pub(crate) bundle: &'k SchemaBundle,
     stop: Option<&'k AtomicBool>,
+    // The counters are cells, because closures that read share the reader.
     since_look: Cell<u32>,
     damaged: Cell<u64>,
 }
@@ -60,6 +61,7 @@ impl<'k> Reader<'k> {
         }
         self.since_look.set(0);
         match self.stop {
+            // A stop that comes a little late does no harm, so no stronger order is needed.
             Some(stop) if stop.load(Ordering::Relaxed) => Err(Fail::Stopped),
             _ => Ok(()),
         }
@@ -79,12 +81,15 @@ impl<'k> Reader<'k> {
     pub(crate) fn find(&self, id: ObjId) -> Result<Lookup> {
         self.look()?;
         let info = self.kv.get(id.as_bytes())?;
+        // The storage ID in the object ID says the type; the pair says only the schema.
         Ok(info.map_or(Lookup::Missing, |info| self.version_in(id.storage_id(), &info)))
     }
 
     /// The version that the value of an object's own pair tells.
     pub(crate) fn version_in(&self, object_type: StorageId, info: &[u8]) -> Lookup {
         let schema = layout::parse_object_info(info).ok().and_then(|at| self.bundle.schema(at));
+        // A schema that is not recorded, or lacks the type, tells nothing about the object's
+        // fields.
         match schema.and_then(|schema| schema.type_by_storage_id(object_type)) {
             Some(version) => Lookup::Of((object_type, version.schema)),
             None => Lookup::Damaged,

@@ -26,10 +26,12 @@ struct InSchema<'s> {
 
 impl InSchema<'_> {
     fn advance(&mut self, reader: &Reader<'_>) -> Result<()> {
+        // An error or the end must leave no old ID, which would be given twice.
         self.next = None;
         for pair in self.keys.by_ref() {
             reader.look()?;
             let (key, _) = pair?;
+            // A key that is no object ID belongs to no object.
             if let Ok(id) = ObjId::from_slice(key.get(self.prefix..).unwrap_or_default()) {
                 self.next = Some(id);
                 break;
@@ -63,8 +65,10 @@ impl<'s> ObjectsOfType<'s> {
         for schema in &scan.schemas {
             let prefix = object_schema_prefix(*schema);
             let min = [&prefix[..], &scan.ids.0].concat();
+            // Without an upper bound the range would reach into the next schema.
             let max = scan.ids.1.as_ref().map(|max| [&prefix[..], max].concat());
             let keys = reader.kv.scan(KeySpan::new(&min, max.as_deref()), direction)?;
+            // The first ID of each schema is needed before the least of them is known.
             let mut of = InSchema { schema: *schema, prefix: prefix.len(), keys, next: None };
             of.advance(reader)?;
             schemas.push(of);
@@ -82,12 +86,14 @@ impl Iterator for ObjectsOfType<'_> {
         if self.failed {
             return None;
         }
+        // The schemas keep their objects apart, so the least of their next IDs is the next one.
         let with_next = self.schemas.iter_mut().filter(|schema| schema.next.is_some());
         let first = match self.direction {
             Direction::Forward => with_next.min_by_key(|schema| schema.next)?,
             Direction::Reverse => with_next.max_by_key(|schema| schema.next)?,
         };
         let id = first.next?;
+        // The schema is noted before the iteration goes on to the next object.
         let schema = first.schema;
         if let Err(fail) = first.advance(self.reader) {
             self.failed = true;
@@ -115,12 +121,14 @@ impl<'r> Sets<'r> {
             }
             SetPlan::Id(id) => {
                 // Objects that do not exist are in no set.
+                // A reference in the statement can name an object that was deleted.
                 let there = self.reader.find(*id)? != Lookup::Missing;
                 Box::new(there.then_some(Ok(*id)).into_iter())
             }
             SetPlan::Query(plan) => Box::new((self.of_query)(plan)?),
             SetPlan::Steps(from, steps) => {
                 let mut ids = self.ids(from)?;
+                // Each step is finished before the next begins, since its targets come in no order.
                 for step in steps {
                     ids = self.step(ids, step)?;
                 }
@@ -139,6 +147,7 @@ impl<'r> Sets<'r> {
     /// The objects that a step reaches from objects.
     fn step<'s>(&'s self, from: Ids<'s>, step: &'s CheckedStep) -> Result<Ids<'s>> {
         let reader = self.reader;
+        // A field can refer to several types, and the statement can name some of them.
         let is_wanted = |id: ObjId| step.types.binary_search(&id.storage_id()).is_ok();
         let mut sorter = IdSorter::new(self.limits);
         for id in from {
@@ -146,9 +155,11 @@ impl<'r> Sets<'r> {
             match &step.way {
                 Way::Forward(hop) => {
                     let subject = Subject::of(id);
+                    // An object of an unknown schema has no fields to follow.
                     let Lookup::Of(version) = subject.version(reader)? else { continue };
                     let Some(access) = hop.get(version) else { continue };
                     field_values(reader, &subject, access, &mut |got| {
+                        // A null or damaged reference leads nowhere.
                         if let Got::Value(bytes) = got
                             && let Ok(target) = ObjId::from_slice(bytes)
                             && is_wanted(target)
@@ -160,6 +171,8 @@ impl<'r> Sets<'r> {
                 }
                 Way::Back(indexes) => {
                     for (storage_id, kind) in indexes {
+                        // The same object can refer to the target by several fields, and the sorter
+                        // gives it once.
                         self.referrers(*storage_id, *kind, id, &mut |referrer| {
                             if is_wanted(referrer) {
                                 sorter.push(referrer)?;
@@ -171,6 +184,7 @@ impl<'r> Sets<'r> {
             }
         }
         let ids = sorter.finish()?;
+        // An index entry exists only for an object that exists.
         if matches!(step.way, Way::Back(_)) {
             return Ok(Box::new(ids));
         }
@@ -196,6 +210,7 @@ impl<'r> Sets<'r> {
     ) -> Result<()> {
         let prefix = [&field.prefix()[..], target.as_bytes()].concat();
         let span = whole_span(&prefix);
+        // A position or a key follows the ID of the referrer in these indexes.
         let has_suffix = matches!(kind, IndexKind::ListElement | IndexKind::MapValue);
         let keys = KeySpan::new(&span.min, span.max.as_deref());
         visit(self.reader, keys, Direction::Forward, &mut |key, _| {
@@ -206,6 +221,7 @@ impl<'r> Sets<'r> {
             };
             match id {
                 Some(id) => found(id)?,
+                // A damaged entry is counted and passed over, as in an index scan.
                 None => self.reader.note_damage(),
             }
             Ok(Flow::More)

@@ -26,6 +26,7 @@ pub(crate) struct Records {
 impl Records {
     /// Whether a record can be added without taking more than `most` bytes of memory.
     fn has_room(&self, record: &[u8], most: usize) -> bool {
+        // The memory that the vectors will take counts, not what they hold now.
         let bytes = grown(self.bytes.len() + record.len(), self.bytes.capacity());
         let at = grown(self.at.len() + 1, self.at.capacity());
         // Memory that was allocated already is used again and again.
@@ -46,6 +47,7 @@ impl Records {
     fn sort(&mut self) {
         let bytes = &self.bytes;
         let record = |(start, end): (usize, usize)| bytes.get(start..end).unwrap_or_default();
+        // Equal records are the same object, so a stable sort would change nothing.
         self.at.sort_unstable_by(|one, other| record(*one).cmp(record(*other)));
     }
 }
@@ -65,6 +67,7 @@ struct First {
 impl<'l> Sorter<'l> {
     /// A sorter of all records, or of the first `most`.
     pub(crate) fn new(limits: &'l Limits, most: Option<u64>) -> Self {
+        // A limit beyond the address space is no limit.
         let most = most.and_then(|most| usize::try_from(most).ok());
         let first = most.map(|most| First { most, heap: BinaryHeap::new(), bytes: 0 });
         Sorter { limits, records: Records::default(), spill: None, first }
@@ -75,10 +78,12 @@ impl<'l> Sorter<'l> {
         let Some(first) = &mut self.first else { return self.add(record) };
         if first.heap.len() >= first.most {
             match first.heap.peek() {
+                // The greatest of the kept records gives way to a lesser one.
                 Some(last) if **last > *record => {
                     first.bytes -= last.len();
                     first.heap.pop();
                 }
+                // This record comes after all that are wanted.
                 _ => return Ok(()),
             }
         }
@@ -87,6 +92,7 @@ impl<'l> Sorter<'l> {
         if first.bytes + first.heap.len() * size_of::<Box<[u8]>>() > self.limits.sort_memory {
             // Too many are wanted to keep them all in memory.
             let heap = std::mem::take(&mut first.heap);
+            // From here on the sorter is one of all records; the consumer ends at the limit.
             self.first = None;
             for record in heap {
                 self.add(&record)?;
@@ -97,6 +103,8 @@ impl<'l> Sorter<'l> {
 
     fn add(&mut self, record: &[u8]) -> Result<()> {
         let has_room = self.records.has_room(record, self.limits.sort_memory);
+        // A record that is larger than the allowed memory is kept alone, since it must be
+        // somewhere.
         if !has_room && !self.records.at.is_empty() {
             self.records.sort();
             let spill = match &mut self.spill {
@@ -105,6 +113,7 @@ impl<'l> Sorter<'l> {
             };
             let records = &self.records;
             spill.write_run((0..records.at.len()).filter_map(|at| records.get(at)))?;
+            // The memory is kept and used again for the next run.
             self.records.bytes.clear();
             self.records.at.clear();
         }
@@ -114,6 +123,7 @@ impl<'l> Sorter<'l> {
 
     /// The records in order.
     pub(crate) fn finish(mut self) -> Result<Sorted> {
+        // The records fit into memory, so the heap has them all.
         if let Some(first) = self.first.take() {
             for record in first.heap.into_sorted_vec() {
                 self.records.push(&record);
@@ -126,6 +136,7 @@ impl<'l> Sorter<'l> {
         };
         let records = std::mem::take(&mut self.records);
         spill.write_run((0..records.at.len()).filter_map(|at| records.get(at)))?;
+        // The merge needs the memory for its buffers.
         drop(records);
         Ok(Sorted::Files(spill.merge(self.limits)?))
     }

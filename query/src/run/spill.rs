@@ -42,11 +42,13 @@ impl Spill {
         let write = || -> std::io::Result<()> {
             let mut out = BufWriter::with_capacity(AT_ONCE, &self.file);
             for record in records {
+                // A length of 32 bits is written, so a longer record is refused rather than cut.
                 let length = u32::try_from(record.len()).map_err(std::io::Error::other)?;
                 out.write_all(&length.to_le_bytes())?;
                 out.write_all(record)?;
                 written += 4 + record.len() as u64;
             }
+            // A buffer that is dropped hides its error, so it is flushed here.
             out.flush()
         };
         write().map_err(failed)?;
@@ -62,6 +64,7 @@ impl Spill {
 
     /// The records of all runs, in order.
     pub(super) fn merge(self, limits: &Limits) -> Result<Merge> {
+        // The buffers of all runs together take the memory that the sort was allowed.
         let share = limits.sort_memory / self.runs.len().max(1);
         let at_once = share.clamp(LEAST_AT_ONCE, AT_ONCE);
         let runs = self.runs.iter().map(|(start, end)| Run {
@@ -72,6 +75,8 @@ impl Spill {
             at: 0,
         });
         let mut merge = Merge { file: self.file, runs: runs.collect(), heads: BinaryHeap::new() };
+        // Each run has its first record in the heap from the start, since any of them can have the
+        // least.
         for run in 0..merge.runs.len() {
             merge.refill(run)?;
         }
@@ -101,6 +106,7 @@ impl Run {
     /// The bytes after those that were taken; reads more of the file if there are fewer.
     fn bytes(&mut self, file: &mut File, count: usize) -> std::io::Result<&[u8]> {
         if self.buffer.len() - self.at < count {
+            // What was taken is dropped first, so that the buffer does not grow with the run.
             self.buffer.drain(..self.at);
             self.at = 0;
             let missing = count - self.buffer.len();
@@ -109,6 +115,7 @@ impl Run {
             let more = missing.max(self.at_once).min(left);
             let old = self.buffer.len();
             self.buffer.resize(old + more, 0);
+            // All runs share the file, so its position is that of another run.
             file.seek(SeekFrom::Start(self.next))?;
             if let Some(new) = self.buffer.get_mut(old..) {
                 file.read_exact(new)?;
@@ -120,6 +127,7 @@ impl Run {
     }
 
     fn take(&mut self, file: &mut File) -> std::io::Result<Option<Vec<u8>>> {
+        // A run ends where the next begins, so its end must be told by the position.
         if self.at == self.buffer.len() && self.next == self.end {
             return Ok(None);
         }
@@ -146,6 +154,7 @@ impl Merge {
     pub(super) fn next(&mut self, record: &mut Vec<u8>) -> Result<bool> {
         let Some(Reverse((first, run))) = self.heads.pop() else { return Ok(false) };
         *record = first;
+        // The run that gave the record gives its next one, or a greater one would come first.
         self.refill(run)?;
         Ok(true)
     }

@@ -25,10 +25,12 @@ impl Query<'_> {
     ) -> Result<u64> {
         let heading = |c: &CheckedColumn| (c.path.text.clone(), c.plain.clone(), c.numeric);
         let headings = Column::all(columns.iter().map(heading));
+        // A consumer that refuses the columns wants no rows.
         if rows.columns(&headings).is_break() {
             return Ok(0);
         }
         let paths = columns.iter().map(|column| &column.path).collect();
+        // One row is used for all objects, so that a long result allocates little.
         let mut row = Row { id: None, cells: vec![Cell::Absent; columns.len()] };
         let mut count = 0;
         self.objects(plan, &Needs { paths, whole: None }, &mut |subject| {
@@ -49,6 +51,7 @@ impl Query<'_> {
             count += 1;
             Ok(Flow::More)
         })?;
+        // The columns are given after the count, since a stopped statement has no row to give.
         if rows.columns(&[Column::new("count", true)]).is_break() {
             return Ok(0);
         }
@@ -63,8 +66,10 @@ impl Query<'_> {
         query: &CheckedQuery,
         rows: &mut dyn Rows,
     ) -> Result<u64> {
+        // All fields of the types are wanted, whatever the query itself reads.
         let needs = Needs { paths: Vec::new(), whole: Some(&query.objects.types) };
         let mut fields: HashMap<Version, Arc<[Access]>> = HashMap::new();
+        // The row is made with the first object, since its ID has no value before.
         let mut object = None;
         let mut count = 0;
         self.objects(plan, &needs, &mut |subject| {
@@ -95,6 +100,7 @@ impl Query<'_> {
         {
             object.type_name = Arc::clone(name);
         }
+        // Nothing is known of the fields of an object whose schema is not known.
         let Lookup::Of(version) = subject.version(self.reader)? else {
             object.schema = unknown_version(self.reader, subject)?;
             object.schema_id = None;
@@ -103,16 +109,20 @@ impl Query<'_> {
         };
         object.schema = Cell::Number(version.1.get().into());
         object.schema_id = self.reader.bundle.schema(version.1).map(|schema| schema.id);
+        // The fields of a version are worked out once, not for each object.
         let accesses = known.entry(version).or_insert_with(|| {
             let schema = self.reader.bundle.schema(version.1);
             let of = schema.and_then(|schema| schema.type_by_storage_id(object_type));
             of.map(|of| all_fields(of)).unwrap_or_default().into()
         });
         let accesses = Arc::clone(accesses);
+        // The object before can have had more fields.
         object.fields.truncate(accesses.len());
         for (at, access) in accesses.iter().enumerate() {
             let name = &access.field.name;
             match object.fields.get_mut(at) {
+                // The name is shared by all objects of a version, so its address tells whether it
+                // is the same.
                 Some((known, _)) if Arc::ptr_eq(known, name) => {}
                 Some((known, _)) => *known = Arc::clone(name),
                 None => object.fields.push((Arc::clone(name), Cell::Absent)),

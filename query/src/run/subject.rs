@@ -36,6 +36,7 @@ pub(crate) type EachPair<'p> = dyn FnMut(&[u8], &[u8]) -> Result<Flow> + 'p;
 /// One object. Content that is not known yet is read when it is asked for.
 pub(crate) struct Subject<'a> {
     pub(crate) id: ObjId,
+    // The version is looked up when it is first needed, by code that only borrows the subject.
     found: Cell<Option<Lookup>>,
     known: Known<'a>,
 }
@@ -83,11 +84,13 @@ impl Pairs {
 
     /// Appends the pairs, if that takes at most `most` bytes. Returns `false` if it does not.
     fn pack(&self, most: usize, out: &mut Vec<u8>) -> bool {
+        // 12 bytes are the three numbers that are packed for each pair.
         if self.bytes.len() + self.pairs.len() * 12 > most {
             return false;
         }
         let start = out.len();
         let packed = self.pack_all(out).is_some();
+        // A part of the pairs would be taken for all of them.
         if !packed {
             out.truncate(start);
         }
@@ -97,6 +100,7 @@ impl Pairs {
     /// Appends the pairs; `None`, and a part of them, if a length has more than 32 bits.
     fn pack_all(&self, out: &mut Vec<u8>) -> Option<()> {
         let length = |length: usize| Some(u32::try_from(length).ok()?.to_le_bytes());
+        // The numbers come first: the bytes of all pairs follow as they lie in memory.
         for pair in &self.pairs {
             out.extend(pair.field.get().to_le_bytes());
             out.extend(length(pair.rest.len())?);
@@ -111,6 +115,7 @@ impl Pairs {
     fn unpack(&mut self, packed: &[u8]) -> Option<()> {
         self.clear();
         let (rest, count) = packed.split_last_chunk()?;
+        // The record may have been in a file, so the count is not trusted.
         let heads = (u32::from_le_bytes(*count) as usize).checked_mul(12)?;
         let (heads, bytes) = rest.split_at_checked(heads)?;
         self.bytes.extend_from_slice(bytes);
@@ -130,6 +135,7 @@ impl Pairs {
     /// The pairs of a field: the rest of the key after it, and the value.
     fn of(&self, field: StorageId) -> impl Iterator<Item = (&[u8], &[u8])> {
         let bytes = |range: &Range<usize>| self.bytes.get(range.clone()).unwrap_or_default();
+        // The pairs are in the order of their keys, so those of a field follow each other.
         let start = self.pairs.partition_point(|pair| pair.field < field);
         let rest = self.pairs.get(start..).unwrap_or_default();
         rest.iter()
@@ -163,11 +169,13 @@ impl<'a> Subject<'a> {
     /// known and that is little.
     pub(crate) fn pack(&self, most: usize, out: &mut Vec<u8>) {
         let start = out.len();
+        // Only pairs that were read in one go are complete; single values are not.
         if let (Known::Pairs(pairs), Some(Lookup::Of((_, schema)))) = (self.known, self.found.get())
             && pairs.pack(most, out)
         {
             out.extend(schema.get().to_le_bytes());
         } else {
+            // An empty content says that the object must be read again.
             out.truncate(start);
         }
     }
@@ -206,9 +214,11 @@ impl<'a> Subject<'a> {
     ) -> Result<R> {
         match self.known {
             Known::Pairs(pairs) => {
+                // All pairs that are asked for were read, so a missing one is not stored.
                 let pair = pairs.of(field.storage_id).find(|(key, _)| *key == rest);
                 return Ok(read(pair.map(|(_, value)| value)));
             }
+            // A column covers its own field only, so other fields are read.
             Known::Columns(fields, values) => {
                 let at = fields.iter().position(|id| *id == field.storage_id);
                 if let Some(value) = at.and_then(|at| values.get(at)) {
@@ -218,6 +228,7 @@ impl<'a> Subject<'a> {
             Known::Nothing => {}
         }
         reader.look()?;
+        // The key of a simple field is made without an allocation.
         if rest.is_empty() {
             let key = layout::FieldKey::new(self.id, &field.key);
             return Ok(read(reader.kv.get(&key)?.as_deref()));
@@ -238,6 +249,7 @@ impl<'a> Subject<'a> {
         field: &ResolvedField,
         pair: &mut EachPair<'_>,
     ) -> Result<Flow> {
+        // The known pairs cost no seek.
         if let Known::Pairs(pairs) = self.known {
             for (rest, value) in pairs.of(field.storage_id) {
                 if pair(rest, value)?.is_break() {
@@ -247,6 +259,7 @@ impl<'a> Subject<'a> {
             return Ok(Flow::More);
         }
         let prefix = layout::field_key(self.id, &field.key);
+        // A prefix of the greatest bytes has no end.
         let end = prefix_end(&prefix);
         visit(
             reader,
@@ -264,9 +277,11 @@ pub(crate) fn visit(
     direction: Direction,
     pair: &mut EachPair<'_>,
 ) -> Result<Flow> {
+    // The store passes no errors of the caller, so the failure is kept until it returns.
     let mut failed: Option<Fail> = None;
     let mut flow = Flow::More;
     reader.kv.visit(span, direction, &mut |key, value| {
+        // A stop is looked for at each pair, since a scan can pass many without giving a row.
         match reader.look().and_then(|()| pair(key, value)) {
             Ok(Flow::More) => return ControlFlow::Continue(()),
             Ok(Flow::Enough) => flow = Flow::Enough,

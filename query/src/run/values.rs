@@ -61,8 +61,10 @@ impl Met {
 
     /// Whether an object to which `hops` hops of a path lead need not be followed.
     fn is_done(&mut self, path: &CheckedPath, hops: usize, object: ObjId) -> bool {
+        // The end of a path with `#schema` or `#id` is the object itself, one hop further on.
         let is_end = hops + usize::from(path.special.is_none()) == path.hops.len();
         let is_counted = !is_end || self.ends == Ends::Once;
+        // At the end of a path, each way counts where its values are listed.
         is_counted && !self.objects.insert((hops, object))
     }
 }
@@ -78,9 +80,11 @@ fn walk_with(
     let damaged = subject.known_version() == Some(Lookup::Damaged);
     match &path.always {
         // The version makes no difference.
+        // A damaged object must not be read with the access of a version that it may not have.
         Some(access) if !damaged && path.hops.len() == 1 && path.special.is_none() => {
             leaf(subject, Some(access))
         }
+        // A path without hops is about the object itself, which needs no reading yet.
         _ if path.hops.is_empty() => leaf(subject, None),
         _ => walk_from(reader, path, 0, subject, met, leaf),
     }
@@ -95,6 +99,7 @@ fn walk_from(
     mut met: Option<&mut Met>,
     leaf: &mut Leaf<'_>,
 ) -> Result<Flow> {
+    // `always` is about the first hop: the objects after it have versions of their own.
     let always = path.always.as_ref().filter(|_| at == 0);
     let access = match (always, path.hops.get(at)) {
         // The version makes no difference, so no get is spent on it.
@@ -104,6 +109,7 @@ fn walk_from(
                 Some(access) => access,
                 None => return Ok(Flow::More),
             },
+            // What does not exist or is damaged has no fields to follow.
             Lookup::Missing | Lookup::Damaged => return Ok(Flow::More),
         },
         // All references are followed: something is read of the object itself.
@@ -114,6 +120,7 @@ fn walk_from(
             };
         }
     };
+    // The last hop is the consumer's: it reads the field as it needs.
     if at + 1 == path.hops.len() && path.special.is_none() {
         return leaf(subject, Some(access));
     }
@@ -125,6 +132,7 @@ fn walk_from(
                 }
                 walk_from(reader, path, at + 1, &Subject::of(target), met.as_deref_mut(), leaf)
             }
+            // A null or damaged reference leads nowhere.
             Err(_) => Ok(Flow::More),
         },
         Got::Damaged(..) => Ok(Flow::More),
@@ -142,9 +150,11 @@ pub(crate) fn field_values(
     match &access.read {
         Read::Simple => {
             let default = field.simple().and_then(|simple| simple.default.as_deref());
+            // A version without the field has its default, and no pair is read for it.
             if !access.stored {
                 return default.map_or(Ok(Flow::More), |bytes| value(Got::Value(bytes)));
             }
+            // A simple field with its default is not stored, in the same way as Java does it.
             subject.value(reader, field, &[], |stored| match stored.or(default) {
                 Some(bytes) => value(Got::Value(bytes)),
                 None => Ok(Flow::More),
@@ -157,10 +167,12 @@ pub(crate) fn field_values(
                 return value(Got::Value(&count));
             }
             subject.value(reader, field, &[], |stored| match stored {
+                // A counter that was never changed is not stored, and counts as 0.
                 None => {
                     long::write(0, &mut count);
                     value(Got::Value(&count))
                 }
+                // Stores choose how they keep a counter, so only the store can read it.
                 Some(bytes) => match reader.kv.decode_counter(bytes) {
                     Ok(number) => {
                         long::write(number, &mut count);
@@ -173,6 +185,7 @@ pub(crate) fn field_values(
         // A collection that the version lacks is empty.
         _ if !access.stored => Ok(Flow::More),
         Read::Elements => {
+            // The key of a set's pair is the element, and the value is empty.
             let is_set = matches!(field.kind, ResolvedKind::Set { .. });
             subject.each_pair(reader, field, &mut |rest, element| match is_set {
                 true => value(Got::Value(rest)),
@@ -183,11 +196,13 @@ pub(crate) fn field_values(
         Read::Values => {
             subject.each_pair(reader, field, &mut |_, of_key| value(Got::Value(of_key)))
         }
+        // A map without the key has no value, rather than a default.
         Read::AtKey(key) => subject.value(reader, field, key, |stored| match stored {
             Some(bytes) => value(Got::Value(bytes)),
             None => Ok(Flow::More),
         })?,
         Read::AtPosition(position) => {
+            // A position beyond the end of the list has no value.
             let key = layout::list_position(*position);
             subject.value(reader, field, &key, |stored| match stored {
                 Some(bytes) => value(Got::Value(bytes)),
@@ -214,6 +229,7 @@ pub(crate) fn each_value(
     subject: &Subject<'_>,
     value: &mut dyn FnMut(usize, Got<'_>) -> Result<Flow>,
 ) -> Result<Flow> {
+    // A condition asks whether there is a value, so a second way to an object adds nothing.
     let mut met = path.many.then(|| Met::new(Ends::Once));
     let met = met.as_mut();
     walk_with(reader, path, subject, met, &mut |subject, access| match (access, path.special) {
@@ -237,12 +253,14 @@ fn special_value(
     match special {
         Special::Id => value(subject.id.as_bytes()),
         Special::Type => {
+            // A type without a name is damage: empty bytes are no text, so they match nothing.
             let mut bytes = Vec::new();
             if let Some(name) = reader.bundle.type_name(subject.id.storage_id()) {
                 permazen::encoding::string::write(name, &mut bytes);
             }
             value(&bytes)
         }
+        // The schema is a fact of the stored object, so it must be looked up.
         Special::Schema => match subject.version(reader)? {
             Lookup::Of((_, schema)) => {
                 let mut bytes = Vec::new();

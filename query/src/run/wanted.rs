@@ -29,6 +29,7 @@ struct Wanted {
 
 impl Wanted {
     fn of(field: &ResolvedField) -> Self {
+        // A collection has a pair for each element, so its field is not done after the first pair.
         let single = matches!(field.kind, ResolvedKind::Simple(_) | ResolvedKind::Counter);
         Wanted { id: field.storage_id, key: field.key, single }
     }
@@ -36,6 +37,7 @@ impl Wanted {
 
 fn in_order(mut fields: Vec<Wanted>) -> Vec<Wanted> {
     fields.sort_by_key(|field| field.id);
+    // Several paths can read one field, whose pairs must be kept once.
     fields.dedup_by_key(|field| field.id);
     fields
 }
@@ -48,9 +50,11 @@ impl WantedFields {
             add_paths(condition, &mut all);
         }
         let mut fields: std::collections::BTreeMap<Version, Vec<Wanted>> = Default::default();
+        // Only the first hop reads this object; later hops read others.
         for (version, access) in
             all.iter().filter_map(|path| path.hops.first()).flat_map(|h| h.iter())
         {
+            // A version from which nothing is read still has an entry, so that it is known.
             let of_version = fields.entry(version).or_default();
             // A version without the field has its default, for which nothing need be read.
             if access.stored {
@@ -77,6 +81,7 @@ impl WantedFields {
     fn of_version(&self, found: Lookup) -> &[Wanted] {
         match found {
             Lookup::Of(version) => self.0.get(version).map_or(&[], Vec::as_slice),
+            // Nothing is known of the fields of such an object.
             Lookup::Missing | Lookup::Damaged => &[],
         }
     }
@@ -115,6 +120,7 @@ impl Current<'_> {
         while let Some(field) = self.fields.get(self.at) {
             if let Some(rest) = content.strip_prefix(&field.key[..]) {
                 // A key that is longer than the field's own is not part of the object.
+                // For a collection, what follows the field is the element, the position or the key.
                 if field.single && !rest.is_empty() {
                     return Pair::Unwanted;
                 }
@@ -125,6 +131,7 @@ impl Current<'_> {
             if content < &field.key[..] {
                 return Pair::Unwanted;
             }
+            // The pair is behind this field, so it can belong to the next wanted one.
             self.at += 1;
         }
         Pair::After
@@ -133,6 +140,7 @@ impl Current<'_> {
     /// The next key that can be wanted.
     fn next_key(&self) -> Option<Vec<u8>> {
         match self.fields.get(self.at) {
+            // The seek goes to the next wanted field, or behind the object if there is none.
             Some(field) => Some([&self.id.as_bytes()[..], &field.key].concat()),
             None => prefix_end(self.id.as_bytes()),
         }
@@ -157,6 +165,7 @@ pub(crate) fn load(
         let span = KeySpan::new(&min, end.as_deref());
         visit(reader, span, Direction::Forward, &mut |key, value| {
             let Some(current) = &mut current else {
+                // The first pair must be the object's own; without it there is no object.
                 if *key != *id.as_bytes() {
                     return Ok(Flow::Enough);
                 }
@@ -167,6 +176,7 @@ pub(crate) fn load(
                 return Ok(if fields.is_empty() { Flow::Enough } else { Flow::More });
             };
             match current.take(key, value, pairs) {
+                // The count is about pairs in a row: a wanted pair starts it again.
                 Pair::Kept => passed = 0,
                 Pair::After => return Ok(Flow::Enough),
                 Pair::Unwanted => {
@@ -180,6 +190,7 @@ pub(crate) fn load(
             Ok(Flow::More)
         })?;
         match next {
+            // The seek goes on in the same object, so what was found is kept.
             Some(next) => min = next,
             None => return Ok(current.map_or(Lookup::Missing, |current| current.found)),
         }
@@ -207,6 +218,8 @@ pub(crate) fn scan(
             if let Some(current) = current.as_mut().filter(|_| is_same) {
                 match current.take(key, value, &mut pairs) {
                     Pair::Kept => passed = 0,
+                    // Pairs behind the last wanted field are passed like the others, until a seek
+                    // pays.
                     Pair::Unwanted | Pair::After => {
                         passed += 1;
                         if passed >= PASSED_BEFORE_SEEK {
@@ -217,6 +230,7 @@ pub(crate) fn scan(
                 }
                 return Ok(Flow::More);
             }
+            // An object is given when the next one begins: only then are all its pairs read.
             if let Some(done) = current.take() {
                 let flow = each(&Subject::with_pairs(done.id, done.found, &pairs))?;
                 pairs.clear();
@@ -225,6 +239,7 @@ pub(crate) fn scan(
                     return Ok(flow);
                 }
             }
+            // The count is about pairs of one object.
             passed = 0;
             // Other pairs belong to no object.
             if let Ok(id) = ObjId::from_slice(key) {
@@ -242,6 +257,7 @@ pub(crate) fn scan(
             _ => break,
         }
     }
+    // The last object has no pair after it that would show its end.
     match current {
         Some(done) => each(&Subject::with_pairs(done.id, done.found, &pairs)),
         None => Ok(Flow::More),

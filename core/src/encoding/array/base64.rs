@@ -8,6 +8,7 @@ pub(crate) fn encode_mime(bytes: &[u8]) -> String {
     let mut text = String::with_capacity(bytes.len() / 3 * 4 + bytes.len() / 57 + 4);
     let mut column = 0;
     for group in bytes.chunks(3) {
+        // Java breaks the lines at 76 characters, and the text must read back the same there.
         if column == LINE {
             text.push('\n');
             column = 0;
@@ -18,6 +19,7 @@ pub(crate) fn encode_mime(bytes: &[u8]) -> String {
             .fold(0u32, |bits, (&byte, shift)| bits | u32::from(byte) << shift);
         for (index, shift) in [18, 12, 6, 0].into_iter().enumerate() {
             let digit =
+                // Digits beyond the input are padding.
                 ALPHABET.get((bits >> shift & 63) as usize).filter(|_| index <= group.len());
             text.push(digit.map_or('=', |&digit| char::from(digit)));
         }
@@ -32,6 +34,7 @@ pub(crate) fn encode_mime(bytes: &[u8]) -> String {
 pub(crate) fn decode(text: &str) -> Option<Vec<u8>> {
     let digits_end = text.find('=').unwrap_or(text.len());
     let (digits, padding) = text.split_at(digits_end);
+    // Java accepts white space only after a digit.
     if digits.starts_with(char::is_whitespace) || digits.is_empty() {
         return None;
     }
@@ -58,6 +61,7 @@ pub(crate) fn decode(text: &str) -> Option<Vec<u8>> {
         (0, "") => {}
         (2, "==") => bytes.extend_from_slice(&(bits << 4).to_be_bytes()[2..3]),
         (3, "=") => bytes.extend_from_slice(&(bits >> 2).to_be_bytes()[2..]),
+        // A rest of one digit has too few bits for a byte, and wrong padding is a damaged text.
         _ => return None,
     }
     Some(bytes)

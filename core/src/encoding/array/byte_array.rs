@@ -49,6 +49,7 @@ impl PartialOrd for ByteArray {
 
 impl Ord for ByteArray {
     fn cmp(&self, other: &Self) -> Ordering {
+        // The stored bytes sort as signed numbers, and the order must be the same here.
         self.signed().cmp(other.signed())
     }
 }
@@ -69,6 +70,7 @@ impl Encodable for ByteArray {
     }
 
     fn write_to(&self, out: &mut Vec<u8>) -> Result<()> {
+        // Each byte is a number of its own in the stored form, as in every integer array.
         self.signed().for_each(|byte| long::write(i64::from(byte), out));
         out.push(0);
         Ok(())
@@ -93,6 +95,7 @@ impl Encodable for ByteArray {
     }
 
     fn to_text(&self) -> String {
+        // The text is that of Java's signed bytes.
         self.signed().collect::<Box<[i8]>>().to_text()
     }
 

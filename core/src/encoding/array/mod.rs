@@ -43,6 +43,8 @@ pub struct ArrayHooks<T: Clone + 'static> {
 }
 
 const fn prefix_ff<T: FieldType>() -> bool {
+    // The hooks of a primitive type know the first byte; other arrays begin with an element or the
+    // end.
     match T::ARRAY {
         Some(hooks) => hooks.prefix_ff,
         None => !T::HAS_PREFIX_00 && T::HAS_PREFIX_FF,
@@ -51,6 +53,7 @@ const fn prefix_ff<T: FieldType>() -> bool {
 
 fn write_objects<T: FieldType>(items: &[T], out: &mut Vec<u8>) -> Result<()> {
     for item in items {
+        // An element that can begin with `00` could be taken for the end of the array.
         if T::HAS_PREFIX_00 {
             out.push(MARKER);
         }
@@ -106,6 +109,7 @@ fn skip_objects<T: FieldType>(reader: &mut Reader<'_>) -> Result<()> {
 
 fn objects_to_text<T: FieldType>(items: &[T]) -> String {
     let encoding = T::encoding();
+    // Null has no text, so it becomes the word `null` in the list.
     text::join_items(items.iter().map(|item| encoding.to_text(&item.to_value()).ok()))
 }
 
@@ -124,9 +128,12 @@ impl<T: FieldType> Encodable for Box<[T]> {
     const PREFIX_00: bool = true;
     const PREFIX_FF: bool = prefix_ff::<T>();
     const SCHEMA_FORM: SchemaForm = match T::SCHEMA_FORM {
+        // The dimensions grow with each array, but the constants stay those of the innermost
+        // elements.
         SchemaForm::Enum { identifiers, dimensions, renamed, .. } => {
             SchemaForm::Enum { identifiers, dimensions: dimensions + 1, initial: None, renamed }
         }
+        // Other arrays are simple fields with the ID of their encoding.
         _ => SchemaForm::Plain,
     };
     const KIND: EncodingKind<'static> = match T::ARRAY {
@@ -148,9 +155,12 @@ impl<T: FieldType> Encodable for Box<[T]> {
 
     fn nullable_encoding() -> Arc<dyn Encoding> {
         match &T::ARRAY {
+            // An array of a primitive type is not written element by element, so it has its own
+            // encoding.
             Some(_) => Arc::new(TypedEncoding::<Self>::nullable()),
             None => match ArrayEncoding::new(T::encoding()) {
                 Ok(encoding) => Arc::new(encoding),
+                // There is no array of such elements by ID, but the type can still be written.
                 Err(_) => Arc::new(TypedEncoding::<Self>::nullable()),
             },
         }
@@ -196,6 +206,7 @@ impl<T: FieldType> Encodable for Box<[T]> {
 
     fn into_value(self) -> Value {
         match &T::ARRAY {
+            // A primitive array has its own kind of value, which takes less memory.
             Some(hooks) => (hooks.into_value)(self),
             None => Value::Array(self.iter().map(T::to_value).collect()),
         }
@@ -229,6 +240,7 @@ impl ArrayEncoding {
     /// [`EncodingError::Invalid`] if there are too many dimensions, or if `element` is a primitive
     /// type, with or without null: arrays of these are built in or do not exist.
     pub fn new(element: Arc<dyn Encoding>) -> Result<Self> {
+        // Java writes these arrays in a compact form, which has its own encodings.
         if let EncodingKind::Primitive(_) | EncodingKind::Wrapper(_) = element.kind() {
             return invalid(format!(
                 "there are no arrays of {}: its values are primitive",
@@ -239,6 +251,7 @@ impl ArrayEncoding {
             .id()
             .is_some_and(|id| id.as_str() == concat!("urn:fdc:permazen.io:2020:", "Void"))
         {
+            // All elements would be null, and Java has no such arrays.
             return invalid("there are no arrays of Void");
         }
         let id = element.id().map(EncodingId::array).transpose()?;
@@ -251,6 +264,8 @@ impl ArrayEncoding {
     }
 
     fn prefixed(&self) -> bool {
+        // An element that can begin with `ff` could be taken for null, unless `01` comes before
+        // each.
         !self.element.has_prefix_00() && self.element.has_prefix_ff()
     }
 }
@@ -281,6 +296,7 @@ impl Encoding for ArrayEncoding {
             // Arrays of primitive types have their own encodings.
             other => return Err((self as &dyn Encoding).refuse(other)),
         };
+        // An element that is refused must leave no bytes of the array.
         let start = out.len();
         if self.prefixed() {
             out.push(NOT_NULL);

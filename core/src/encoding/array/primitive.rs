@@ -45,6 +45,7 @@ pub(in crate::encoding) trait PrimitiveElement: Encodable + Copy {
 const MAX_LIST: usize = 16;
 
 fn to_text<T: PrimitiveElement>(items: &[T]) -> String {
+    // A short array is easier to read as a list, and Java prints it as one.
     if T::WIDTH == 0 || items.len() <= MAX_LIST {
         return text::join_items(items.iter().map(|item| Some(item.to_text())));
     }
@@ -106,8 +107,11 @@ macro_rules! integers {
 
             fn write_array(items: &[Self], out: &mut Vec<u8>) {
                 for &item in items {
+                    // Java writes each element as a `long`, so that all integer arrays have one
+                    // form.
                     long::write(i64::from(item), out);
                 }
+                // No number begins with `00`, so it ends the array.
                 out.push(0);
             }
 
@@ -173,6 +177,7 @@ macro_rules! floats {
             fn read_array(reader: &mut Reader<'_>) -> Result<Box<[Self]>> {
                 let mut items = Vec::new();
                 let mut ahead = reader.clone();
+                // The end looks like an element, so it is read ahead and compared.
                 while ahead.array::<{ size_of::<$type>() }>()? != [0; size_of::<$type>()] {
                     items.push(<$type>::read_from(reader)?);
                 }
@@ -189,6 +194,7 @@ macro_rules! floats {
 
             fn push_bytes(self, out: &mut Vec<u8>) {
                 let value =
+                    // All NaNs are written as the same bytes, so they have one Base64 text too.
                     if self.is_nan() { <$type>::from_bits((<$type>::NAN).to_bits()) } else { self };
                 out.extend_from_slice(&value.to_be_bytes());
             }
@@ -208,6 +214,7 @@ floats!(f32, u32, Floats);
 floats!(f64, u64, Doubles);
 
 impl PrimitiveElement for JavaChar {
+    // One character is two bytes in Java, but Java prints these arrays as a list.
     const WIDTH: usize = 0;
 
     fn write_array(items: &[Self], out: &mut Vec<u8>) {
@@ -246,6 +253,7 @@ impl PrimitiveElement for bool {
                 .fold(0, |byte, (&item, shift)| byte | (1 + u8::from(item)) << shift);
             out.push(byte);
         }
+        // Four elements fill a byte and leave no room for the end.
         if items.len().is_multiple_of(4) {
             out.push(0);
         }
@@ -272,6 +280,8 @@ fn for_bools(reader: &mut Reader<'_>, mut found: impl FnMut(bool)) -> Result<()>
     loop {
         let byte = reader.byte()?;
         for shift in [6, 4, 2, 0] {
+            // The elements stand from the high end, so that arrays sort by their first element
+            // first.
             match byte >> shift & 3 {
                 0 => return Ok(()),
                 1 => found(false),

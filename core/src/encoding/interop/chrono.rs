@@ -40,6 +40,7 @@ impl TryFrom<NaiveTime> for LocalTime {
     fn try_from(time: NaiveTime) -> Result<Self, EncodingError> {
         let nanos = i64::from(time.num_seconds_from_midnight()) * 1_000_000_000
             + i64::from(time.nanosecond());
+        // The crate shows a leap second as more than 1,000,000,000 nanoseconds.
         if time.nanosecond() >= 1_000_000_000 {
             return not_held(&time, "a time of day, which has no leap seconds");
         }
@@ -130,6 +131,7 @@ impl TryFrom<OffsetDateTime> for DateTime<FixedOffset> {
     fn try_from(date_time: OffsetDateTime) -> Result<Self, EncodingError> {
         let offset = FixedOffset::try_from(date_time.offset())?;
         let instant = date_time.instant();
+        // An offset is fixed, so each instant has one local time.
         let held = offset.timestamp_opt(instant.epoch_second(), instant.nano()).single();
         held.map_or_else(|| not_held(&date_time, "a time of the chrono crate"), Ok)
     }

@@ -122,9 +122,11 @@ impl TryFrom<jiff::Zoned> for ZonedDateTime {
     type Error = EncodingError;
 
     fn try_from(zoned: jiff::Zoned) -> Result<Self, EncodingError> {
+        // A zone is stored by name if it has one: Java looks up the rules by the name.
         let zone = match (zoned.time_zone().iana_name(), zoned.time_zone().to_fixed_offset()) {
             (Some(name), _) => ZoneId::new(name)?,
             (None, Ok(offset)) => ZoneOffset::try_from(offset)?.into(),
+            // A zone that is neither is a set of rules, for which Java has no form.
             (None, Err(_)) => return not_held(&zoned, "a zoned time without the name of its zone"),
         };
         Self::new(zoned.timestamp().into(), zone)
@@ -138,6 +140,7 @@ impl TryFrom<ZonedDateTime> for jiff::Zoned {
 
     fn try_from(zoned: ZonedDateTime) -> Result<Self, EncodingError> {
         let zone = match zoned.zone().region() {
+            // The region may be missing in the database of this system.
             Some(name) => TimeZone::get(name)
                 .or_else(|_| not_held(&zoned, "a zoned time of the jiff crate"))?,
             None => tz::Offset::try_from(zoned.offset())?.to_time_zone(),

@@ -18,8 +18,11 @@ impl TryFrom<BigDecimal> for Decimal {
     type Error = EncodingError;
 
     fn try_from(number: BigDecimal) -> Result<Self, EncodingError> {
+        // The crate has no negative scale, so the zeros become digits.
         let zeros = number.scale().min(0).unsigned_abs();
         let mantissa = number.unscaled().to_i128().and_then(|unscaled| {
+            // Zero has no digits to shift, and its scale could be so large that the power
+            // overflows.
             if unscaled == 0 { Some(0) } else { 10i128.checked_pow(zeros)?.checked_mul(unscaled) }
         });
         let decimal = mantissa.and_then(|mantissa| {

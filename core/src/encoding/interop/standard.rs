@@ -21,8 +21,10 @@ impl TryFrom<BigInteger> for u64 {
 
     fn try_from(number: BigInteger) -> Result<Self, EncodingError> {
         let bytes = match number.to_signed_bytes() {
+            // The first byte is the sign if the number has 64 bits.
             [0, bytes @ ..] | bytes => bytes,
         };
+        // A negative number of eight bytes would look like a large one.
         if number.is_negative() || bytes.len() > size_of::<u64>() {
             return not_held(&number, "u64");
         }

@@ -5,6 +5,7 @@ use super::identifier_table::{CONTINUE_ONLY, START};
 /// Whether a text is a Java identifier, and not `null`.
 pub(crate) fn is_enum_identifier(text: &str) -> bool {
     let mut chars = text.chars();
+    // Java refuses this word as the name of a constant.
     text != "null"
         && chars.next().is_some_and(is_start)
         && chars.all(|c| is_continue(c) || is_ignorable_control(c))
@@ -15,6 +16,7 @@ pub(crate) fn is_enum_identifier(text: &str) -> bool {
 pub(crate) fn is_start(c: char) -> bool {
     match c {
         'a'..='z' | 'A'..='Z' | '_' | '$' => true,
+        // The table is for characters beyond ASCII only.
         '\0'..='\x7f' => false,
         _ => contains(&START, c),
     }
@@ -36,5 +38,6 @@ fn is_ignorable_control(c: char) -> bool {
 }
 
 fn contains(boundaries: &[u32], c: char) -> bool {
+    // The boundaries are in turn the first character of a range and the first after it.
     boundaries.partition_point(|&boundary| boundary <= u32::from(c)) % 2 == 1
 }

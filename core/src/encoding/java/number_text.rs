@@ -14,6 +14,7 @@ pub(crate) fn parse_integer(text: &str, min: i64, max: i64) -> Result<i64> {
     let (radix, digits) = match body.as_bytes() {
         [b'0', b'x' | b'X', ..] => (16, &body[2..]),
         [b'#', ..] => (16, &body[1..]),
+        // A leading zero means octal in `Integer.decode`, which Java uses here.
         [b'0', _, ..] => (8, &body[1..]),
         _ => (10, body),
     };
@@ -33,6 +34,7 @@ fn parse_digits(digits: &str, radix: u32) -> Option<i128> {
     if digits.is_empty() {
         return None;
     }
+    // Anything from here on is out of every range, and the product cannot overflow.
     let limit = 1i128 << 64;
     digits.chars().try_fold(0i128, |number, digit| {
         let digit = java_digit(digit, radix)?;
@@ -96,6 +98,7 @@ fn closest(
 ) -> String {
     let digits =
         shortest.bytes().take_while(|&byte| byte != b'e').filter(u8::is_ascii_digit).count();
+    // With one digit Java prints a second one, and with many digits two texts can be equally close.
     if (2..tie_digits).contains(&digits) {
         return shortest;
     }
@@ -128,6 +131,7 @@ fn layout(scientific: &str) -> String {
             let padded = format!("{digits:0<before$}");
             point(&padded[..before], &padded[before..])
         }
+        // Java writes small numbers without an exponent down to a thousandth.
         -3..=-1 => {
             point("0", &format!("{}{digits}", "0".repeat(exponent.unsigned_abs() as usize - 1)))
         }
@@ -186,6 +190,7 @@ enum Float<'t> {
 }
 
 fn split_float(text: &str) -> Option<Float<'_>> {
+    // Java trims all characters up to the space, not only white space.
     let text = text.trim_matches(|char| char <= ' ');
     let (negative, body) = match text.as_bytes().first()? {
         b'-' => (true, &text[1..]),
@@ -202,6 +207,7 @@ fn split_float(text: &str) -> Option<Float<'_>> {
     if let [b'0', b'x' | b'X', ..] = body.as_bytes() {
         return split_hex(negative, &body[2..]);
     }
+    // Java allows the letters of its literals after a decimal number.
     let number = text.strip_suffix(['f', 'F', 'd', 'D']).unwrap_or(text);
     let body = number.strip_prefix(['+', '-']).unwrap_or(number);
     let (mantissa, exponent) = match body.find(['e', 'E']) {
@@ -221,6 +227,7 @@ fn split_float(text: &str) -> Option<Float<'_>> {
 
 /// Hex digits with an optional point, then `p` and the exponent of two in decimal.
 fn split_hex(negative: bool, body: &str) -> Option<Float<'static>> {
+    // In a hex number without an exponent, `f` and `d` are digits.
     let body = body
         .strip_suffix(['f', 'F', 'd', 'D'])
         .filter(|rest| rest.contains(['p', 'P']))
@@ -245,6 +252,8 @@ fn split_hex(negative: bool, body: &str) -> Option<Float<'static>> {
             digits = digits << 4 | digit;
             exponent -= if index >= before.len() { 4 } else { 0 };
         } else {
+            // The digit is too far right to be kept, but it decides whether the number is above a
+            // half.
             digits |= u128::from(digit != 0);
             exponent += if index < before.len() { 4 } else { 0 };
         }
@@ -261,6 +270,7 @@ fn round_binary(
     min_exponent: i64,
     max_exponent: i64,
 ) -> u64 {
+    // Zero has no leading bit.
     if digits == 0 {
         return 0;
     }
@@ -276,6 +286,7 @@ fn round_binary(
     let kept = if shift <= 0 {
         digits << -shift
     } else if shift > 127 {
+        // All bits are beyond the last one that is kept, and below its half.
         0
     } else {
         let (kept, rest, half) =

@@ -13,11 +13,13 @@ const SHORT: usize = 32;
 /// Converts the digits of a number from the radix `FROM` to the radix `TO`. Digits are in ascending
 /// order of significance, without leading zeros. Both radixes are at most 2³².
 pub(crate) fn convert<const FROM: u64, const TO: u64>(digits: &[u32]) -> Vec<u32> {
+    // A leaf is converted in quadratic time, which is cheap for its length.
     let mut parts: Vec<Vec<u32>> = digits.chunks(LEAF).map(convert_leaf::<FROM, TO>).collect();
     if parts.len() <= 1 {
         return parts.pop().unwrap_or_default();
     }
     // The factor between the upper and the lower of two parts.
+    // A leaf is worth the radix to the power of its length, computed in the new radix.
     let mut leaf = vec![0; LEAF];
     leaf.push(1);
     let mut worth = convert_leaf::<FROM, TO>(&leaf);
@@ -30,12 +32,14 @@ pub(crate) fn convert<const FROM: u64, const TO: u64>(digits: &[u32]) -> Vec<u32
                     add::<TO>(&mut sum, low);
                     sum
                 }
+                // The last part has no partner, so it waits for the next round.
                 _ => pair.concat(),
             })
             .collect();
         if parts.len() <= 1 {
             return trimmed(parts.pop().unwrap_or_default());
         }
+        // Two parts joined are worth the square of one.
         worth = trimmed(product::<TO>(&worth, &worth));
     }
 }
@@ -73,6 +77,7 @@ fn add<const RADIX: u64>(sum: &mut Vec<u32>, other: &[u32]) {
     }
     let mut carry = 0;
     for (at, place) in sum.iter_mut().enumerate() {
+        // The rest stays the same.
         if at >= other.len() && carry == 0 {
             return;
         }
@@ -108,6 +113,7 @@ fn subtract<const RADIX: u64>(from: &mut [u32], other: &[u32]) {
             return;
         }
         let value =
+            // The radix is added first, so that the difference is never below zero.
             RADIX + u64::from(*digit) - u64::from(other.get(at).copied().unwrap_or(0)) - borrow;
         *digit = (value % RADIX) as u32;
         borrow = 1 - value / RADIX;
@@ -119,6 +125,7 @@ fn subtract<const RADIX: u64>(from: &mut [u32], other: &[u32]) {
 fn product<const RADIX: u64>(a: &[u32], b: &[u32]) -> Vec<u32> {
     let (long, short) = if a.len() < b.len() { (b, a) } else { (a, b) };
     let mut result = vec![0; long.len() + short.len()];
+    // For short numbers the plain method is faster than the splitting.
     if short.len() <= SHORT {
         for (place, &factor) in short.iter().enumerate() {
             let mut carry = 0;
@@ -131,6 +138,7 @@ fn product<const RADIX: u64>(a: &[u32], b: &[u32]) -> Vec<u32> {
         }
         return result;
     }
+    // Karatsuba's method needs factors of about the same length.
     if long.len() >= 2 * short.len() {
         for (number, part) in long.chunks(short.len()).enumerate() {
             add_at::<RADIX>(&mut result, number * short.len(), &product::<RADIX>(part, short));
@@ -145,6 +153,7 @@ fn product<const RADIX: u64>(a: &[u32], b: &[u32]) -> Vec<u32> {
     let (mut long_sum, mut short_sum) = (long_low.to_vec(), short_low.to_vec());
     add::<RADIX>(&mut long_sum, long_high);
     add::<RADIX>(&mut short_sum, short_high);
+    // Three products in place of four: the middle one comes from the sums.
     let mut middle = product::<RADIX>(&long_sum, &short_sum);
     subtract::<RADIX>(&mut middle, &low);
     subtract::<RADIX>(&mut middle, &high);

@@ -14,6 +14,7 @@ use crate::encoding::{
 /// The code that both types of strings share.
 macro_rules! string_form {
     () => {
+        // A string begins with a unit, whose code never begins with `ff`.
         const PREFIX_FF: bool = false;
         const SORTS_NATURALLY: bool = true;
         const KIND: EncodingKind<'static> = EncodingKind::String;
@@ -83,6 +84,7 @@ impl Encodable for JavaString {
             // UTF-8 without unpaired surrogates is the usual case, and is written without a list of
             // units.
             Some(text) => string::write(text, out),
+            // Rust text has no unpaired surrogates, so these are written unit by unit.
             None => string::write_units(self.units(), out),
         }
         Ok(())
@@ -146,6 +148,7 @@ impl Encoding for StringEncoding {
 
     fn encode(&self, value: &Value, out: &mut Vec<u8>) -> Result<()> {
         match value {
+            // Both kinds of text have the same bytes, so both are taken.
             Value::String(text) => string::write(text, out),
             Value::Utf16(text) => string::write_units(text.units(), out),
             Value::Null if self.supports_null() => out.push(NULL),
@@ -155,6 +158,7 @@ impl Encoding for StringEncoding {
     }
 
     fn decode(&self, reader: &mut Reader<'_>) -> Result<Value> {
+        // Without null, `ff` is no string, and reading it as one gives the error.
         if self.supports_null() && starts_null(false, reader)? {
             return Ok(Value::Null);
         }
@@ -204,6 +208,7 @@ impl Encoding for StringEncoding {
     fn check_canonical(&self, bytes: &[u8]) -> Result<()> {
         let mut reader = Reader::new(bytes);
         let null = self.supports_null() && starts_null(false, &mut reader)?;
+        // A string is checked as it is read, without building it.
         let canonical = null || string::is_canonical(&mut reader)?;
         reader.finish()?;
         if canonical { Ok(()) } else { invalid("not the canonical form of the string") }

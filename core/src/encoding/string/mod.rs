@@ -33,6 +33,8 @@ impl JavaString {
     /// The string with these units.
     pub fn from_units(units: &[u16]) -> Self {
         match String::from_utf16(units) {
+            // Text is the usual case and takes less memory, so units are kept only if there is no
+            // text.
             Ok(text) => JavaString(Repr::Text(text)),
             Err(_) => JavaString(Repr::Units(units.into())),
         }
@@ -60,6 +62,7 @@ impl JavaString {
     /// # Errors
     /// The unchanged string if it has unpaired surrogates.
     pub fn into_string(self) -> std::result::Result<String, JavaString> {
+        // A string that is text always has this form, so no conversion is tried.
         match self.0 {
             Repr::Text(text) => Ok(text),
             repr => Err(JavaString(repr)),
@@ -76,6 +79,7 @@ impl JavaString {
 
     /// Whether the string has no units.
     pub fn is_empty(&self) -> bool {
+        // A string of units has an unpaired surrogate, so it is not empty.
         matches!(&self.0, Repr::Text(text) if text.is_empty())
     }
 }
@@ -101,6 +105,7 @@ impl PartialOrd for JavaString {
 impl Ord for JavaString {
     fn cmp(&self, other: &Self) -> Ordering {
         match (&self.0, &other.0) {
+            // Comparing bytes is faster than taking units apart.
             (Repr::Text(a), Repr::Text(b)) => compare(a, b),
             _ => self.units().cmp(other.units()),
         }
@@ -137,6 +142,7 @@ pub fn compare(a: &str, b: &str) -> Ordering {
 /// How many bytes at the start are ASCII characters that stay as they are: `02` – `7f`.
 #[inline]
 fn plain_prefix(bytes: &[u8]) -> usize {
+    // Eight bytes are tested at once, since most texts are ASCII.
     let chunks = bytes.as_chunks::<8>().0;
     let length = 8 * chunks.iter().take_while(|chunk| are_plain(**chunk)).count();
     let rest = bytes.get(length..).unwrap_or_default();
@@ -148,6 +154,8 @@ fn plain_prefix(bytes: &[u8]) -> usize {
 pub(crate) fn is_plain(bytes: &[u8]) -> bool {
     let Some((0, text)) = bytes.split_last() else { return false };
     match text.last_chunk::<8>() {
+        // The last eight bytes can overlap with a chunk before them: testing them twice is cheaper
+        // than one by one.
         Some(last) => text.as_chunks::<8>().0.iter().chain([last]).all(|chunk| are_plain(*chunk)),
         None => plain_prefix(text) == text.len(),
     }
@@ -171,6 +179,7 @@ fn plain<'a>(reader: &mut Reader<'a>) -> Option<&'a str> {
     let length = plain_prefix(bytes);
     // The text can be borrowed only if the string ends here.
     let (text, [0, ..]) = bytes.split_at_checked(length)? else { return None };
+    // ASCII is always UTF-8; the check keeps the code free of `unsafe`.
     let text = std::str::from_utf8(text).ok()?;
     reader.take(length + 1).ok()?;
     Some(text)
@@ -181,9 +190,11 @@ pub fn write(text: &str, out: &mut Vec<u8>) {
     let mut rest = text;
     loop {
         let plain = plain_prefix(rest.as_bytes());
+        // The prefix is ASCII, so it ends between two characters.
         let Some((plain, after)) = rest.split_at_checked(plain) else { break };
         out.extend_from_slice(plain.as_bytes());
         let mut chars = after.chars();
+        // The text goes on after this character, so ASCII after it is copied at once again.
         let Some(next) = chars.next() else { break };
         for &mut unit in next.encode_utf16(&mut [0; 2]) {
             write_unit(unit, out);
@@ -218,6 +229,7 @@ fn write_unit(unit: u16, out: &mut Vec<u8>) {
 pub(crate) fn starting_with(text: &str) -> (Vec<u8>, Vec<u8>) {
     let mut lower = Vec::new();
     write(text, &mut lower);
+    // The end of the string is cut off, so that longer strings come within the bounds.
     lower.pop();
     // No code of a unit begins with `ff`, which is null. So it is after all strings.
     let upper = after_prefix(&lower).filter(|_| !lower.is_empty());
@@ -239,6 +251,7 @@ pub fn read(reader: &mut Reader<'_>) -> Result<String> {
 /// # Errors
 /// The errors of [`read`].
 pub fn read_cow<'a>(reader: &mut Reader<'a>) -> Result<Cow<'a, str>> {
+    // The usual text is borrowed, which costs nothing.
     if let Some(text) = plain(reader) {
         return Ok(Cow::Borrowed(text));
     }
@@ -256,12 +269,14 @@ pub fn read_java(reader: &mut Reader<'_>) -> Result<JavaString> {
     if let Some(text) = plain(reader) {
         return Ok(text.into());
     }
+    // The start is kept, because an unpaired surrogate is met only later.
     let start = reader.clone();
     let mut text = String::new();
     let mut high = None;
     while let Some(unit) = next_unit(reader)? {
         let decoded = match (high.take(), unit) {
             (None, 0xd800..=0xdbff) => {
+                // A high surrogate is a character only with the unit after it.
                 high = Some(unit);
                 continue;
             }
@@ -276,6 +291,7 @@ pub fn read_java(reader: &mut Reader<'_>) -> Result<JavaString> {
             None => return units_from(start, reader),
         }
     }
+    // The string ended after a high surrogate, so it is unpaired.
     if high.is_some() {
         return units_from(start, reader);
     }
@@ -306,6 +322,7 @@ pub fn read_units(reader: &mut Reader<'_>) -> Result<Vec<u16>> {
 /// The errors of [`read_units`].
 pub fn skip(reader: &mut Reader<'_>) -> Result<()> {
     loop {
+        // Plain characters are passed without taking them apart.
         reader.take(plain_prefix(reader.rest()))?;
         if next_unit(reader)?.is_none() {
             return Ok(());
@@ -337,6 +354,7 @@ fn next_unit(reader: &mut Reader<'_>) -> Result<Option<u16>> {
             escaped @ (0 | 1) => Ok(Some(u16::from(escaped))),
             other => invalid(format!("invalid string escape sequence 0x01 0x{other:02x}")),
         },
+        // A code of more than 16 bits can be written, but is no unit.
         unit => u16::try_from(unit).map(Some).map_err(|_| {
             EncodingError::Invalid(format!("string character 0x{unit:08x} is out of range"))
         }),

@@ -39,6 +39,7 @@ impl FilePath {
 
 fn normalize(path: JavaString) -> JavaString {
     const SLASH: u16 = b'/' as u16;
+    // Most paths are normal already, and these are kept without a list of units.
     let normal = path
         .as_str()
         .is_some_and(|text| !text.contains("//") && (text == "/" || !text.ends_with('/')));
@@ -47,10 +48,12 @@ fn normalize(path: JavaString) -> JavaString {
     }
     let mut units: Vec<u16> = Vec::new();
     for unit in path.units() {
+        // Java joins slashes that follow each other.
         if unit != SLASH || units.last() != Some(&SLASH) {
             units.push(unit);
         }
     }
+    // The root is one slash and keeps it.
     if units.len() > 1 && units.last() == Some(&SLASH) {
         units.pop();
     }

@@ -38,6 +38,7 @@ const OTHERS: [(u16, u16); 130] = [
 /// in a Unicode category L* or Nd. Surrogates are not.
 pub(super) fn is_letter_or_digit(unit: u16) -> bool {
     char::from_u32(u32::from(unit)).is_some_and(char::is_alphanumeric) && {
+        // The ranges are in order, so one search finds the only range that can have the unit.
         let index = OTHERS.partition_point(|&(_, last)| last < unit);
         OTHERS.get(index).is_none_or(|&(first, _)| unit < first)
     }

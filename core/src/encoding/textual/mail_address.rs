@@ -54,6 +54,7 @@ impl InternetAddress {
                 units.extend_from_slice(&self.address);
                 units.push(u16::from(b'>'));
             }
+            // A group and a simple address are read back without brackets.
             None if self.is_group() || self.is_simple() => units.extend_from_slice(&self.address),
             None => {
                 units.push(u16::from(b'<'));
@@ -121,6 +122,7 @@ fn quote_phrase(phrase: &[u16], out: &mut Vec<u16>) {
     let needs_escapes = phrase.iter().any(|&unit| is_one_of(unit, "\"\\"));
     let is_control = |unit: u16| unit < 0x20 && !is_one_of(unit, "\r\n\t");
     let needs_quotes = needs_escapes
+        // Java quotes these characters, so the text of the same name must have the quotes too.
         || phrase.iter().any(|&unit| {
             is_control(unit) || unit >= 0x7f || is_one_of(unit, "()<>@,;:.[]") || unit == 0
         });
@@ -182,10 +184,12 @@ fn parse(text: &[u16]) -> Option<InternetAddress> {
         match ascii(unit) {
             '(' => {
                 token.has_personal = true;
+                // A comment after the address ends it.
                 if token.start.is_some() && token.end.is_none() {
                     token.end = Some(index);
                 }
                 let close = comment_end(text, index)?;
+                // The first comment is the name, unless a name comes before the brackets.
                 token.personal = token.personal.or(Some((index + 1, close)));
                 index = close;
             }
@@ -197,6 +201,7 @@ fn parse(text: &[u16]) -> Option<InternetAddress> {
                     return None;
                 }
                 let close = bracket_end(text, index)?;
+                // Within a group the addresses are kept as one text.
                 if !in_group {
                     if let Some(start) = token.start {
                         token.personal = Some((start, index));
@@ -208,6 +213,7 @@ fn parse(text: &[u16]) -> Option<InternetAddress> {
                 index = close;
             }
             open @ ('"' | '[') => {
+                // What is in quotes or in a literal has no special characters.
                 token.has_personal = true;
                 token.start = token.start.or(Some(index));
                 index = closing(text, index, if open == '"' { '"' } else { ']' })?;
@@ -218,11 +224,13 @@ fn parse(text: &[u16]) -> Option<InternetAddress> {
                 token = Token { personal, ..Token::default() };
             }
             ';' => {
+                // A semicolon closes a group, and there is none.
                 if !in_group {
                     return None;
                 }
                 in_group = false;
                 let start = token.start?;
+                // The name of a group is a part of its address.
                 found.push(InternetAddress {
                     address: trim(text.get(start..=index)?).into(),
                     personal: None,
@@ -236,6 +244,7 @@ fn parse(text: &[u16]) -> Option<InternetAddress> {
             }
             ':' => {
                 token.has_personal = true;
+                // Groups do not nest.
                 if in_group {
                     return None;
                 }
@@ -268,6 +277,7 @@ fn comment_end(text: &[u16], open: usize) -> Option<usize> {
     let mut index = open + 1;
     while let Some(&unit) = text.get(index) {
         match ascii(unit) {
+            // An escaped character closes nothing.
             '\\' => index += 1,
             '(' => nesting += 1,
             ')' => nesting -= 1,
@@ -316,6 +326,7 @@ fn finish(text: &[u16], token: &Token, index: usize) -> Option<InternetAddress> 
         Some((start, end)) if token.has_personal => Some(unquote(trim(text.get(start..end)?))),
         _ => None,
     };
+    // An empty name is no name, and the text would not read back.
     let personal = personal.filter(|personal| !trim(personal).is_empty());
     is_address(address, token.in_brackets)
         .then(|| InternetAddress { address: address.into(), personal: personal.map(Into::into) })
@@ -326,6 +337,7 @@ fn is_address(address: &[u16], in_brackets: bool) -> bool {
     let at_sign = Some(&u16::from(b'@'));
     let mut rest = address;
     if in_brackets && address.first() == at_sign {
+        // The route consists of domains, each with an `@`, up to a colon.
         while let Some(end) = rest.iter().position(|&unit| is_one_of(unit, ",:")) {
             if rest.first() != at_sign {
                 return false;
@@ -351,6 +363,7 @@ fn local_end(address: &[u16], start: usize) -> Option<usize> {
     for (index, &unit) in address.iter().enumerate().skip(start) {
         let char = ascii(unit);
         let before = last.replace(char);
+        // An escaped character has no special meaning.
         if char == '\\' || before == Some('\\') {
             continue;
         }
@@ -362,6 +375,7 @@ fn local_end(address: &[u16], start: usize) -> Option<usize> {
             }
             '\r' if next.is_some_and(|next| next != '\n') => return None,
             '\n' if next.is_some_and(|next| next != ' ' && next != '\t') => return None,
+            // Quotes allow everything but line breaks.
             _ if quoted => continue,
             '.' if index == start || before == Some('.') => return None,
             '@' if index == 0 || before == Some('.') => return None,
@@ -385,6 +399,7 @@ fn is_domain(domain: &[u16]) -> bool {
             ']' if index != domain.len() - 1 => return false,
             ']' => in_literal = false,
             _ if unit <= 0x20 || unit == 0x7f => return false,
+            // A literal is an address in brackets, which is not looked into.
             _ if in_literal => {}
             '.' if last == '.' || index == 0 => return false,
             '.' | '-' => {}
@@ -393,5 +408,6 @@ fn is_domain(domain: &[u16]) -> bool {
         }
         last = char;
     }
+    // A domain that ends with a point lacks its last part.
     !domain.is_empty() && last != '.'
 }

@@ -89,11 +89,13 @@ impl Parser<'_> {
         } else {
             0
         };
+        // A URI with a scheme and without a slash has no parts that Java looks into.
         let body = if rest > 0 && !self.at(rest, '/') {
             fragment > rest && self.all(rest, fragment, URIC)
         } else {
             self.is_hierarchical(rest, fragment)
         };
+        // The fragment is allowed the same characters in both forms.
         body && (fragment == end || self.all(fragment + 1, end, URIC))
     }
 
@@ -111,6 +113,7 @@ impl Parser<'_> {
     fn all(&self, start: usize, end: usize, allowed: Allowed) -> bool {
         let mut rest = self.part(start, end);
         while let [first, after @ ..] = rest {
+            // A percent sign must begin an escape, wherever other characters are allowed.
             rest = match ascii(*first) {
                 Some('%') => match after {
                     [a, b, after @ ..]
@@ -169,6 +172,8 @@ impl Parser<'_> {
     /// Whether it is a registered name, which may be nearly anything, or a server whose host is an
     /// IPv6 address in brackets.
     fn is_authority(&self, start: usize, end: usize) -> bool {
+        // A registered name allows nearly all that a server does, so only brackets need a second
+        // look.
         self.all(start, end, REG_NAME) || self.is_bracketed_server(start, end)
     }
 
@@ -184,6 +189,7 @@ impl Parser<'_> {
         }
         let address: String =
             self.part(host + 1, close).iter().filter_map(|&unit| ascii(unit)).collect();
+        // A scope follows the address after a percent sign.
         let (address, scope) = address
             .split_once('%')
             .map_or((address.as_str(), None), |(address, scope)| (address, Some(scope)));
@@ -191,6 +197,7 @@ impl Parser<'_> {
             !scope.is_empty()
                 && scope.chars().all(|char| char.is_ascii_alphanumeric() || "_.".contains(char))
         };
+        // Characters beyond ASCII were left out of the text above, so they are looked for here.
         let only_ascii = self.part(host, close).iter().all(|&unit| ascii(unit).is_some());
         let port = self.part(close + 1, end);
         let is_port = match port {
@@ -198,6 +205,7 @@ impl Parser<'_> {
             [colon, digits @ ..] if *colon == u16::from(b':') => {
                 let number: Option<String> =
                     digits.iter().map(|&unit| ascii(unit).filter(char::is_ascii_digit)).collect();
+                // An empty port is allowed, and its digits must fit into a Java `int`.
                 number.is_some_and(|number| number.is_empty() || number.parse::<i32>().is_ok())
             }
             _ => false,

@@ -20,6 +20,8 @@ pub(crate) const MAX_YEAR: i64 = 999_999_999;
 /// The day since 1970-01-01 of a date in the Gregorian calendar. The day may be after the end of
 /// the month.
 pub(crate) fn day_of(year: i64, month: i64, day: i64) -> i64 {
+    // A year from March has its leap day at the end, so that months have the same lengths each
+    // year.
     let (year, day_of_year) = from_march(year, month, day);
     year * 365 + year.div_euclid(4) - year.div_euclid(100) + year.div_euclid(400) + day_of_year
         - GREGORIAN_SHIFT
@@ -36,6 +38,7 @@ pub(crate) fn julian_day_of(year: i64, month: i64, day: i64) -> i64 {
 pub(crate) fn date_of(day: i64) -> (i64, u8, u8) {
     let shifted = day + GREGORIAN_SHIFT;
     let (era, day_of_era) = (shifted.div_euclid(146_097), shifted.rem_euclid(146_097));
+    // A leap day at the end of 4, 100 and 400 years would be counted as a year of its own.
     let year_of_era =
         (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
     let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
@@ -53,6 +56,7 @@ pub(crate) fn julian_date_of(day: i64) -> (i64, u8, u8) {
 /// The year that starts in March, and the day in it.
 fn from_march(year: i64, month: i64, day: i64) -> (i64, i64) {
     let year = if month <= 2 { year - 1 } else { year };
+    // From March on, five months have 153 days, and the pattern repeats.
     (year, (153 * ((month + 9) % 12) + 2) / 5 + day - 1)
 }
 

@@ -21,6 +21,7 @@ pub(super) fn normalized(second: i64, nano: i64) -> Option<(i64, u32)> {
 }
 
 pub(super) fn write_seconds(second: i64, nano: u32, out: &mut Vec<u8>) {
+    // Each part is a `long` of Java, so that spans sort by seconds and then by nanoseconds.
     long::write(second, out);
     long::write(nano.into(), out);
 }
@@ -83,11 +84,13 @@ impl Duration {
                 return None;
             }
         }
+        // Java accepts no `P` alone.
         if parts.count == 0 || !scanner.at_end() {
             return None;
         }
         // Java adds seconds and nanoseconds before it negates them, each in 64 bits.
         let plain = Self::new(i64::try_from(parts.seconds).ok()?, parts.nanos).ok()?;
+        // The negation is done in 128 bits, since the largest span has no counterpart in 64 bits.
         if !negated {
             return Some(plain);
         }
@@ -117,18 +120,23 @@ impl Parts {
         let mut ahead = scanner.clone();
         let negative = ahead.sign().unwrap_or(false);
         let digits = ahead.digits(usize::MAX);
+        // Another unit may follow, so a missing number is no error.
         if digits.is_empty() {
             return Some(());
         }
         let mut nanos = 0;
+        // Java accepts a comma in place of the point.
         if unit == b'S' && (ahead.eat(b'.').is_some() || ahead.eat(b',').is_some()) {
             nanos = fraction(ahead.digits(9));
         }
+        // The number can belong to the next unit, which is tried at the same place.
         if ahead.eat(unit).is_none() {
             return Some(());
         }
         *scanner = ahead;
+        // The number is read negative, since the smallest `long` has no positive counterpart.
         let magnitude = i128::from(number_up_to_min(digits, negative)?) * i128::from(seconds);
+        // Java multiplies in 64 bits and refuses what does not fit.
         i64::try_from(magnitude).ok()?;
         self.count += 1;
         self.seconds += magnitude;
@@ -166,9 +174,11 @@ impl fmt::Display for Duration {
         if minutes != 0 {
             write!(f, "{minutes}M")?;
         }
+        // Java leaves the seconds out if a greater part stands for all of it.
         if rest == 0 && nanos == 0 {
             return Ok(());
         }
+        // Minus zero has no sign of its own.
         if rest == 0 && self.second < 0 {
             f.write_str("-")?;
         }

@@ -66,6 +66,7 @@ impl Instant {
         scanner.eat(b':')?;
         let second = scanner.two()?;
         let nano = scanner.fraction();
+        // Java has no offset of more than 18 hours.
         let offset = scanner.offset(false).filter(|offset| offset.abs() <= MAX_OFFSET)?;
         let second = match (hour, minute, second) {
             // 24:00 is the end of the day.
@@ -86,6 +87,7 @@ impl TryFrom<SystemTime> for Instant {
     type Error = EncodingError;
 
     fn try_from(time: SystemTime) -> Result<Self> {
+        // A time before 1970 has both its seconds and its nanoseconds counted backwards.
         let (since, sign) = match time.duration_since(SystemTime::UNIX_EPOCH) {
             Ok(since) => (since, 1),
             Err(before) => (before.duration(), -1),
@@ -108,6 +110,7 @@ impl TryFrom<Instant> for SystemTime {
             0.. => SystemTime::UNIX_EPOCH.checked_add(seconds),
         };
         let nanos = std::time::Duration::from_nanos(instant.nano.into());
+        // Nanoseconds count forward, even before 1970.
         match second.and_then(|second| second.checked_add(nanos)) {
             Some(time) => Ok(time),
             None => out_of_range("epoch second", instant.second),
@@ -201,6 +204,7 @@ impl Date {
         let gregorian = (day_of(carried_year, carried_month, 1) + day - 1) * DAY_MILLIS + millis;
         let julian =
             (julian_day_of(carried_year, carried_month, 1) + day - 1) * DAY_MILLIS + millis;
+        // In 1582 ten days were left out, so the day decides in this year.
         let gregorian_counts = year > 1582 || (year == 1582 && gregorian >= GREGORIAN_START);
         Some(Date { millis: if gregorian_counts { gregorian } else { julian } })
     }
@@ -225,12 +229,14 @@ impl Date {
         let of_month = if gregorian { day_of } else { julian_day_of };
         let (years, months) = ((month - 1).div_euclid(12), (month - 1).rem_euclid(12));
         let days = day - of_month(written + years, months + 1, 1) + 1;
+        // A day that does not fit into two digits is carried on into hours, minutes and seconds.
         let mut rest = days * DAY_MILLIS + of_day;
         let [day, hour, minute, second] = [DAY_MILLIS, 3_600_000, 60_000, 1000].map(|unit| {
             let count = (rest / unit).clamp(0, 99);
             rest -= count * unit;
             count
         });
+        // The rest is still too large, so no spelling reaches this date.
         if !(0..1000).contains(&rest) {
             return self.to_string();
         }

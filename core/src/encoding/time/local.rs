@@ -45,6 +45,7 @@ impl LocalDate {
     /// date.
     pub fn new(year: i32, month: u8, day: u8) -> Result<Self> {
         let year = i64::from(year);
+        // Java's range of years is smaller than that of the number.
         if !(-MAX_YEAR..=MAX_YEAR).contains(&year)
             || !(1..=month_length(year, month)).contains(&day)
         {
@@ -168,6 +169,7 @@ impl fmt::Display for LocalTime {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (hour, minute, second, nano) = self.to_hmsn();
         write!(f, "{hour:02}:{minute:02}")?;
+        // Java leaves out seconds that are zero.
         if second > 0 || nano > 0 {
             write!(f, ":{second:02}{}", print_fraction(nano))
         } else {
@@ -257,6 +259,7 @@ impl LocalDateTime {
 
     /// The date.
     pub fn date(self) -> LocalDate {
+        // Times before 1970 are negative, and their day is the one before.
         LocalDate { epoch_day: self.second.div_euclid(DAY_SECONDS) }
     }
 

@@ -52,6 +52,7 @@ impl ZoneOffset {
             _ => None,
         };
         let colon = |at: usize| (digits.get(at) == Some(&b':')).then_some(());
+        // The length tells the form, since Java accepts each of them.
         let (hours, minutes, seconds) = match digits.len() {
             1 => (char::from(*digits.first()?).to_digit(10)?.cast_signed(), 0, 0),
             2 => (two(0)?, 0, 0),
@@ -62,6 +63,7 @@ impl ZoneOffset {
             _ => return None,
         };
         let total = hours * 3600 + minutes * 60 + seconds;
+        // The hours are not looked at here: an offset of more than 18 hours is refused below.
         if minutes > 59 || seconds > 59 {
             return None;
         }
@@ -76,6 +78,7 @@ impl ZoneOffset {
         // The negated offset is stored, because offsets sort in descending order.
         #[allow(clippy::cast_possible_truncation, reason = "Java drops the upper bits too")]
         let negated = long::read(reader)? as i32;
+        // The smallest number has no counterpart, and wraps around to itself in Java.
         Self::from_seconds(negated.wrapping_neg())
     }
 
@@ -151,6 +154,7 @@ impl OffsetDateTime {
     /// outside the range of [`LocalDateTime`].
     pub fn new(instant: Instant, offset: ZoneOffset) -> Result<Self> {
         let value = OffsetDateTime { instant, offset };
+        // Near the ends of the range, the local time can be outside even if the instant is not.
         value.checked_local()?;
         Ok(value)
     }
@@ -249,6 +253,7 @@ impl OffsetTime {
     }
 
     fn local_nanos(self) -> i64 {
+        // A stored number can be anything, so a sum that wraps is refused after the addition.
         self.utc_nanos.wrapping_add(i64::from(self.offset.seconds) * SECOND_NANOS)
     }
 }

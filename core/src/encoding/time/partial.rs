@@ -75,6 +75,7 @@ impl Encodable for Year {
     }
 
     plain_text!("year", |scanner| {
+        // Java accepts either sign, with any number of digits.
         let negative = scanner.sign().unwrap_or(false);
         let year = i32::try_from(number(scanner.digits(9))?).ok()?;
         Some(Year(if negative { -year } else { year }))
@@ -184,6 +185,7 @@ impl MonthDay {
     /// # Errors
     /// [`EncodingError::Invalid`](crate::encoding::EncodingError::Invalid) if no year has this day.
     pub fn new(month: u8, day: u8) -> Result<Self> {
+        // A day without a year can be February 29.
         if (1..=month_length(LEAP_YEAR, month)).contains(&day) {
             Ok(MonthDay { month, day })
         } else {
@@ -214,6 +216,7 @@ impl Encodable for MonthDay {
     plain_value!(MonthDay, ids::MONTH_DAY);
 
     fn write_to(&self, out: &mut Vec<u8>) -> Result<()> {
+        // Java stores both numbers in one, with five bits for the day.
         uint::write(u32::from(self.month - 1) << 5 | u32::from(self.day - 1), out);
         Ok(())
     }
@@ -261,9 +264,11 @@ impl Period {
             let mut ahead = scanner.clone();
             let negative = ahead.sign().unwrap_or(false);
             let digits = ahead.digits(usize::MAX);
+            // The number may belong to the next unit.
             if digits.is_empty() || ahead.eat(unit).is_none() {
                 return Some(0);
             }
+            // The part is taken only now that its unit is known.
             *scanner = ahead;
             count += 1;
             let magnitude = number(digits)?;
@@ -280,6 +285,7 @@ impl Period {
 
 impl fmt::Display for Period {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // An empty period would have no part at all.
         if *self == Period::default() {
             return f.write_str("P0D");
         }

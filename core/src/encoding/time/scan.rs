@@ -27,6 +27,7 @@ impl<'t> Scanner<'t> {
     /// Reads one byte. A letter, given in upper case, may be in either case.
     pub(crate) fn eat(&mut self, wanted: u8) -> Option<()> {
         let (first, rest) = self.rest.split_first()?;
+        // Java accepts letters in both cases in most of these texts.
         if !first.eq_ignore_ascii_case(&wanted) {
             return None;
         }
@@ -68,6 +69,7 @@ impl<'t> Scanner<'t> {
     /// than four digits.
     pub(crate) fn year(&mut self) -> Option<i64> {
         let sign = self.sign();
+        // A year of an instant has ten digits at most.
         let digits = self.digits(10);
         let number = number(digits)?;
         match sign {
@@ -110,6 +112,7 @@ impl<'t> Scanner<'t> {
         let minute = self.two().filter(|&minute| minute < 60)?;
         let minutes = i64::from(hour) * 60 + i64::from(minute);
         let mut nanos = 0;
+        // Seconds may be missing.
         if self.eat(b':').is_some() {
             let second = self.two().filter(|&second| second < 60)?;
             nanos = i64::from(second) * 1_000_000_000 + self.fraction();
@@ -126,6 +129,7 @@ impl<'t> Scanner<'t> {
         let negative = self.sign()?;
         let hour = self.two().filter(|&hour| hour < 24)?;
         let (mut minute, mut second) = (0, 0);
+        // Only some of Java's forms allow an hour alone.
         if self.peek() == Some(b':') || !lenient {
             self.eat(b':')?;
             minute = self.two().filter(|&minute| minute < 60)?;
@@ -151,6 +155,7 @@ pub(crate) fn number(digits: &[u8]) -> Option<i64> {
 /// The nanoseconds of the digits after the point. There are at most nine digits.
 pub(crate) fn fraction(digits: &[u8]) -> i64 {
     let value = digits.iter().fold(0, |nanos, digit| nanos * 10 + i64::from(digit - b'0'));
+    // Fewer than nine digits are a fraction that ends with zeros.
     (digits.len()..9).fold(value, |nanos, _| nanos * 10)
 }
 

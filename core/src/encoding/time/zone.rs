@@ -80,6 +80,7 @@ impl ZoneId {
     pub fn offset_at(&self, instant: Instant) -> ZoneOffset {
         match &self.0 {
             Zone::Offset(offset) => *offset,
+            // A region has an offset at any time; without data, UTC is shown.
             Zone::Region(rules) => rules
                 .offset_at(instant.epoch_second())
                 .and_then(|seconds| ZoneOffset::from_seconds(seconds).ok())
@@ -92,16 +93,19 @@ impl ZoneId {
         if id.len() <= 1 || id.starts_with(['+', '-']) {
             return ZoneOffset::parse(id).map(Self::from);
         }
+        // `UTC` begins with `UT`, so it is tried first.
         for prefix in ["UTC", "GMT", "UT"] {
             if let Some(rest) = id.strip_prefix(prefix) {
                 match rest.as_bytes().first() {
                     None => return Some(Self::UTC),
                     Some(b'+' | b'-') => return ZoneOffset::parse(rest).map(Self::from),
+                    // A region can begin with these letters too.
                     Some(_) => break,
                 }
             }
         }
         let rules = ZoneRules::of(id)?;
+        // Java and this crate must store one zone in one way.
         match rules.fixed_offset() {
             Some(seconds) => ZoneOffset::from_seconds(seconds).ok().map(Self::from),
             None => Some(ZoneId(Zone::Region(rules))),
@@ -164,6 +168,7 @@ impl Encodable for ZoneId {
     }
 
     fn from_text(text: &str) -> Result<Self> {
+        // A zone has no unpaired surrogates, so replacing them only makes the text invalid.
         Self::new(&unescape(text)?.to_string_lossy())
     }
 }
@@ -232,6 +237,7 @@ impl Encodable for ZonedDateTime {
 
     /// The stored offset must be valid, but the result has the zone's offset.
     fn read_from(reader: &mut Reader<'_>) -> Result<Self> {
+        // The offset can differ from that of the zone's rules now, and the point in time counts.
         let stored = OffsetDateTime::read_from(reader)?;
         // `ff` would be a zone that is null.
         if reader.peek() == Some(0xff) {
@@ -252,6 +258,7 @@ impl Encodable for ZonedDateTime {
         let check = |reader: &mut Reader<'_>| {
             let stored = OffsetDateTime::read_from(reader)?;
             let zone = ZoneId::read_from(reader)?;
+            // An offset has no rules that change, so another stored offset is damage.
             if zone.offset().is_some_and(|offset| offset != stored.offset()) {
                 return Ok(false);
             }
@@ -268,6 +275,7 @@ impl Encodable for ZonedDateTime {
     }
 
     fn from_text(text: &str) -> Result<Self> {
+        // A zone in brackets is a region; without it the offset is the zone.
         let (date_time, zone) = match text.strip_suffix(']').and_then(|text| text.split_once('[')) {
             Some((date_time, zone)) => (date_time, Some(ZoneId::from_text(zone)?)),
             None => (text, None),

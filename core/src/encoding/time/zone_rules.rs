@@ -113,11 +113,13 @@ impl ZoneRules {
 
 impl Table {
     fn fixed_offset(&self) -> Option<i32> {
+        // With a transition the offset has changed at least once.
         if self.header.transition_count > 0 {
             return None;
         }
         match self.rule() {
             Some(TransitionRule { saving: None, standard }) => Some(standard),
+            // A rule with daylight saving time changes twice a year.
             Some(_) => None,
             None => self.type_offset(0),
         }
@@ -128,6 +130,7 @@ impl Table {
             Lookup::Offset(offset) => Some(offset),
             Lookup::Rule => match self.rule() {
                 Some(rule) => Some(rule.offset_at(second)),
+                // Data without a rule keeps the last offset.
                 None => self.last_offset(),
             },
         }
@@ -141,7 +144,9 @@ impl Table {
             if self.transition(middle)? <= second { low = middle + 1 } else { high = middle }
         }
         match low {
+            // After the last transition only the rule tells.
             _ if low == count => Some(Lookup::Rule),
+            // Before the first transition the first type holds.
             0 => self.type_offset(0).map(Lookup::Offset),
             _ => self.offset_after(low - 1).map(Lookup::Offset),
         }
@@ -186,6 +191,7 @@ impl Table {
 
 impl Header {
     fn of(data: &[u8]) -> Option<Self> {
+        // The first part has 32-bit times, and is there for old programs only.
         let first = Self::read(data, 0, 4)?;
         // A second header follows, for the same data with 64-bit times.
         Self::read(data, first.footer, 8)
@@ -193,6 +199,7 @@ impl Header {
 
     fn read(data: &[u8], start: usize, time_size: usize) -> Option<Self> {
         let header = data.get(start..start + 44)?;
+        // Data of version 1 has no 64-bit times and no rule.
         if !header.starts_with(b"TZif") || *header.get(4)? < b'2' {
             return None;
         }
@@ -204,6 +211,7 @@ impl Header {
             (count(0)?, count(1)?, count(2)?, count(3)?, count(4)?, count(5)?);
         let transitions = start + 44;
         let types = transitions + transition_count * (time_size + 1);
+        // Every part is skipped by its length, since nothing in it says where the footer is.
         let footer = types + type_count * 6 + chars + leap * (time_size + 4) + standard + utc;
         Some(Header { transitions, transition_count, types, type_count, footer })
     }
@@ -246,6 +254,7 @@ impl TransitionRule {
     fn parse(text: &str) -> Option<Self> {
         let mut rest = text;
         skip_name(&mut rest)?;
+        // The sign of these rules is that of POSIX, where west is positive.
         let offset = |rest: &mut &str| i32::try_from(-time(rest)?).ok();
         let standard = offset(&mut rest)?;
         if rest.is_empty() {
@@ -253,6 +262,7 @@ impl TransitionRule {
         }
         skip_name(&mut rest)?;
         let offset =
+            // Without an offset, daylight saving time is one hour ahead.
             if rest.starts_with(',') { standard.checked_add(3600)? } else { offset(&mut rest)? };
         let (start, end) = rest.strip_prefix(',')?.split_once(',')?;
         let saving = Saving { offset, start: Change::parse(start)?, end: Change::parse(end)? };
@@ -278,6 +288,7 @@ impl TransitionRule {
         let Some(saving) = self.saving else { return self.standard };
         let year = local_year(self.standard, second);
         let start = saving.start.second_in(year) - i64::from(self.standard);
+        // The end is given in the time that it ends, which is daylight saving time.
         let end = saving.end.second_in(year) - i64::from(saving.offset);
         // In the southern hemisphere, daylight saving time continues into the next year.
         let is_saving = if start <= end {
@@ -297,6 +308,7 @@ fn local_year(standard: i32, second: i64) -> i64 {
 
 impl Change {
     fn parse(text: &str) -> Option<Self> {
+        // Without a time, the change is at two o'clock.
         let (day, at) = text.split_once('/').unwrap_or((text, "2"));
         let mut rest = at;
         let second = time(&mut rest)?;
@@ -314,6 +326,7 @@ impl Change {
     /// When the change happens in a year, in local seconds since 1970.
     fn second_in(&self, year: i64) -> i64 {
         let day = match self.day {
+            // Days of this form never count February 29.
             ChangeDay::Julian(day) => day_of(year, 1, day) + i64::from(is_leap(year) && day >= 60),
             ChangeDay::Zero(day) => day_of(year, 1, 1) + day,
             ChangeDay::Weekday(month, week, weekday) => {
@@ -323,6 +336,7 @@ impl Change {
                 let next_month =
                     if month == 12 { day_of(year + 1, 1, 1) } else { day_of(year, month + 1, 1) };
                 let day = first_weekday + (week - 1) * 7;
+                // The fifth week means the last one, which can be the fourth.
                 if day >= next_month { day - 7 } else { day }
             }
         };

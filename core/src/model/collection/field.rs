@@ -92,6 +92,7 @@ impl<'t> CollectionField<'t> {
     ) -> Result<R> {
         self.handle.tx.with_encoded(value, |result, bytes| {
             self.check_encoded(result)?;
+            // The change may be tried twice: where the object is, and after it has moved.
             self.handle.change(self.position, || change(bytes))
         })
     }

@@ -33,6 +33,7 @@ view_basics!(ListOf<E>);
 impl<'t, E: FieldType> ListOf<'t, E> {
     pub(crate) fn new(handle: Handle<'t>, position: usize) -> Result<Self> {
         let field = handle.binding.field(position)?;
+        // The object moves before the view is made, so that the view is of the right definition.
         handle.prepare_to_read(position)?;
         let view = handle.tx.core.encoded().list_view(handle.id, field)?;
         Ok(ListOf { at: CollectionField { handle, position }, view, types: PhantomData })
@@ -94,15 +95,18 @@ impl<'t, E: FieldType> ListOf<'t, E> {
     pub fn replace(&self, elements: impl IntoIterator<Item: EncodeAs<E>>) -> Result<()> {
         let wanted = self.at.encoded_all(elements)?;
         self.at.change_all(|| {
+            // One operation, so that an element that is refused leaves the list as it was.
             self.at.handle.tx.core.mutate(|| {
                 let list = || self.view.encoded();
                 let there: Vec<Vec<u8>> =
                     list().iter(|_, bytes| Ok(bytes.to_vec())).collect::<object::Result<_>>()?;
                 for ((position, old), new) in (0u32..).zip(&there).zip(&wanted) {
+                    // Elements that stay where they are cost no write and no call of a listener.
                     if old != new {
                         list().set(position, new)?;
                     }
                 }
+                // Elements that both have are set above, so only the ends differ now.
                 let kept = wanted.len().min(there.len());
                 let added: Vec<&[u8]> = wanted.iter().skip(kept).map(|bytes| &bytes[..]).collect();
                 if added.is_empty() {
@@ -146,6 +150,7 @@ impl<'t, E: FieldType> ListOf<'t, E> {
     /// If the object does not exist; the errors of [`Obj::migrate`](crate::model::Obj::migrate) if
     /// it must move. [`Error::Decode`](crate::Error::Decode) if the element is damaged.
     pub fn pop(&self) -> Result<Option<E>> {
+        // The object need not move only to find out that there is nothing.
         if self.at.has_nothing_to_remove()? {
             return Ok(None);
         }
@@ -169,6 +174,7 @@ impl<'t, E: FieldType> ListOf<'t, E> {
     /// If the object does not exist; the errors of [`Obj::migrate`](crate::model::Obj::migrate) if
     /// it must move.
     pub fn clear(&self) -> Result<()> {
+        // The object need not move only to find out that there is nothing.
         if self.at.has_nothing_to_remove()? {
             return Ok(());
         }

@@ -28,6 +28,7 @@ view_basics!(MapOf<K, V>);
 impl<'t, K: FieldType, V: FieldType> MapOf<'t, K, V> {
     pub(crate) fn new(handle: Handle<'t>, position: usize) -> Result<Self> {
         let field = handle.binding.field(position)?;
+        // The object moves before the view is made, so that the view is of the right definition.
         handle.prepare_to_read(position)?;
         let view = handle.tx.core.encoded().map_view(handle.id, field)?;
         Ok(MapOf { at: CollectionField { handle, position }, view, types: PhantomData })
@@ -93,6 +94,7 @@ impl<'t, K: FieldType, V: FieldType> MapOf<'t, K, V> {
     ) -> Result<()> {
         let entries = self.encoded_entries(entries)?;
         self.at.change_all(|| {
+            // One operation, so that an entry that is refused leaves the map as it was.
             self.at.handle.tx.core.mutate(|| {
                 entries
                     .iter()
@@ -116,6 +118,7 @@ impl<'t, K: FieldType, V: FieldType> MapOf<'t, K, V> {
         &self,
         entries: impl IntoIterator<Item = (A, B)>,
     ) -> Result<()> {
+        // Of equal keys, `collect` keeps the last one.
         let wanted: BTreeMap<Vec<u8>, Vec<u8>> =
             self.encoded_entries(entries)?.into_iter().collect();
         self.at.change_all(|| {
@@ -138,6 +141,7 @@ impl<'t, K: FieldType, V: FieldType> MapOf<'t, K, V> {
     /// If the object does not exist; the errors of [`Obj::migrate`](crate::model::Obj::migrate) if
     /// it must move. [`Error::Decode`](crate::Error::Decode) if the value is damaged.
     pub fn remove(&self, key: impl EncodeAs<K>) -> Result<Option<V>> {
+        // The object need not move only to find out that there is nothing.
         if self.at.has_nothing_to_remove()? {
             return Ok(None);
         }
@@ -152,6 +156,7 @@ impl<'t, K: FieldType, V: FieldType> MapOf<'t, K, V> {
     /// If the object does not exist; the errors of [`Obj::migrate`](crate::model::Obj::migrate) if
     /// it must move.
     pub fn clear(&self) -> Result<()> {
+        // The object need not move only to find out that there is nothing.
         if self.at.has_nothing_to_remove()? {
             return Ok(());
         }

@@ -30,6 +30,7 @@ view_basics!(SetOf<E>);
 impl<'t, E: FieldType> SetOf<'t, E> {
     pub(crate) fn new(handle: Handle<'t>, position: usize) -> Result<Self> {
         let field = handle.binding.field(position)?;
+        // The object moves before the view is made, so that the view is of the right definition.
         handle.prepare_to_read(position)?;
         let view = handle.tx.core.encoded().set_view(handle.id, field)?;
         Ok(SetOf { at: CollectionField { handle, position }, view, types: PhantomData })
@@ -63,6 +64,7 @@ impl<'t, E: FieldType> SetOf<'t, E> {
     pub fn extend(&self, elements: impl IntoIterator<Item: EncodeAs<E>>) -> Result<()> {
         let elements = self.at.encoded_all(elements)?;
         self.at.change_all(|| {
+            // One operation, so that an element that is refused leaves the set as it was.
             self.at.handle.tx.core.mutate(|| {
                 elements.iter().try_for_each(|element| self.view.encoded().add(element).map(drop))
             })
@@ -98,6 +100,7 @@ impl<'t, E: FieldType> SetOf<'t, E> {
     /// If the object does not exist; the errors of [`Obj::migrate`](crate::model::Obj::migrate) if
     /// it must move.
     pub fn remove(&self, element: impl EncodeAs<E>) -> Result<bool> {
+        // The object need not move only to find out that there is nothing.
         if self.at.has_nothing_to_remove()? {
             return Ok(false);
         }
@@ -110,6 +113,7 @@ impl<'t, E: FieldType> SetOf<'t, E> {
     /// If the object does not exist; the errors of [`Obj::migrate`](crate::model::Obj::migrate) if
     /// it must move.
     pub fn clear(&self) -> Result<()> {
+        // The object need not move only to find out that there is nothing.
         if self.at.has_nothing_to_remove()? {
             return Ok(());
         }

@@ -84,13 +84,17 @@ impl<'t> Cascade<'t> {
         let mut seen = BTreeSet::new();
         let mut waiting = VecDeque::new();
         for start in &self.starts {
+            // A start may be named twice, and each object is found once.
             if seen.insert(*start) {
                 waiting.push_back((*start, 0));
             }
         }
+        // The steps are the same for each object, so they are found out once.
         let steps = self.steps()?;
+        // A queue finds the nearest objects first, and needs no recursion.
         while let Some((id, distance)) = waiting.pop_front() {
             found.push(id);
+            // At the limit the object is not looked at, so it need not exist.
             if self.limit.is_some_and(|limit| distance >= limit) {
                 continue;
             }
@@ -120,6 +124,7 @@ impl<'t> Cascade<'t> {
         // An object that does not exist is an error, also if it has no fields to read.
         tx.core.object_type(id)?;
         let mut next = BTreeSet::new();
+        // An object without a model has no cascades.
         let Some(binding) = tx.models()?.of_type(id.storage_id()) else { return Ok(next) };
         for part in steps.forward.iter().filter(|part| part.is_of(binding)) {
             part.each_reference(tx, id, &mut |target| {
@@ -128,6 +133,7 @@ impl<'t> Cascade<'t> {
         }
         let refers =
             |types: TypeNames| types.is_none_or(|names| names.contains(&binding.info.name));
+        // Only a field that may refer to objects of this type can lead back to one.
         for part in steps.back.iter().filter(|part| part.targets().is_some_and(refers)) {
             for referring in part.referrers(tx, id)?.iter() {
                 next.insert(referring?);

@@ -94,6 +94,8 @@ impl<'t, M: Model> Obj<'t, M> {
     /// [`Error::NotRegistered`](crate::Error::NotRegistered) if the destination lacks the model;
     /// the errors of [`Tx::copy_all`].
     pub fn copy_to<'d>(&self, dest: &'d Tx, copy: Copy) -> Result<Obj<'d, M>> {
+        // Before anything is copied: without the model at the destination, the copy could not be
+        // returned.
         dest.binding::<M>()?;
         let copied = self.tx().copy_all([self.id()], dest, copy)?;
         dest.get(Ref::<M>::new(copied.get(&self.id()).copied().unwrap_or(self.id())))
@@ -140,6 +142,7 @@ impl Tx {
             true => cascade.limit(0).ids()?,
             false => cascade.ids()?,
         };
+        // One operation for all, so that a failure leaves no part of the copies.
         let copy_all = || dest.core.mutate(|| copy_each(self, &ids, dest, &copy));
         let copied = dest.core.creating(copy_all, |(_, created)| created.clone());
         Ok(copied?.0)
@@ -163,6 +166,7 @@ fn copy_each(
             let name = tx.core.object_type(*id)?.name.clone();
             let new = loop {
                 let new = dest.core.generate_id(&name)?;
+                // An ID that is drawn is not reserved, so it may be drawn again before it is used.
                 if taken.insert(new) {
                     break new;
                 }
@@ -174,6 +178,7 @@ fn copy_each(
     let mut copied = BTreeMap::new();
     let mut created = Vec::new();
     for id in ids {
+        // A later object of the same copy may be the target, so missing ones are judged at the end.
         let mut options = CopyOptions::new().noting_missing(&mut missing);
         if copy.new_ids {
             options = options.mapping_ids(&mut new_ids);
@@ -189,6 +194,7 @@ fn copy_each(
         copied.insert(*id, copy);
         created.extend(is_new.then_some(copy));
     }
+    // The last check, when all copies are there.
     for (id, field) in missing {
         if !dest.core.exists(id)? {
             let attempted =

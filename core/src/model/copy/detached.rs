@@ -108,6 +108,7 @@ impl Permazen {
             return Err(Error::other("these bytes are no detached transaction of this version"));
         };
         let writes = Writes::decode(&mut body).map_err(object::Error::from)?;
+        // Only puts are written by `to_bytes`. Anything else was made by other means.
         if !body.is_empty() || !writes.removes.is_empty() || !writes.adjusts.is_empty() {
             return Err(Error::other("the bytes of a detached transaction have other content"));
         }
@@ -116,6 +117,7 @@ impl Permazen {
             memory.put(key, value).map_err(object::Error::from)?;
         }
         let tx = self.over_detached(memory)?;
+        // The bytes may come from anywhere, so nothing in them is taken for good.
         check(&tx.core)?;
         Ok(Detached { tx })
     }
@@ -139,6 +141,7 @@ fn check(tx: &object::Transaction) -> object::Result<()> {
     for id in tx.objects_of(types)?.iter() {
         let id = id?;
         let data = tx.load(id, Migrate::No)?;
+        // Values are checked before they are copied: the copy takes encoded values as they are.
         data.check_values()?;
         tx.copy_to(id, &again, &mut CopyOptions::new().silent())?;
     }

@@ -41,6 +41,7 @@ impl Binding {
                 FieldPlan::Missing if self.is_missing(&plan, position) => {
                     self.write_default(position, &mut writer)?;
                 }
+                // An own conversion may create objects or fail, so it does not run for a look.
                 FieldPlan::Differs(from) if !self.has_own_code(decl) => {
                     let to = self.field(position)?;
                     let (renamed, policy) =
@@ -52,6 +53,7 @@ impl Binding {
                             writer.pairs(position, pairs)?;
                         }
                         Ok(NewContent::Default) => self.write_default(position, &mut writer)?,
+                        // This value alone has no counterpart. The others stay readable.
                         Err(_) => unread.push(position),
                     }
                 }
@@ -73,6 +75,7 @@ impl Binding {
         for position in 0..self.info.fields.len() {
             let field = self.field(position)?;
             let is_same = || pairs_of(new, field) == pairs_of(&seen.data, field);
+            // The stored value cannot be compared, so a new value counts as a change.
             if !field.is_counter() && (seen.unread.contains(&position) || !is_same()) {
                 changed.push(position);
             }
@@ -87,6 +90,7 @@ impl Binding {
         let mut placed = ObjectBuilder::new(Arc::clone(old.object_type()));
         for field in &old.object_type().fields {
             let from = if fields.contains(&field.storage_id) { new } else { old };
+            // Counters come from `old` too: storing an object never changes them.
             let pairs = from.pairs(field);
             pairs.for_each(|(key, value)| placed.push_pair(field.storage_id, key, value));
         }
@@ -128,6 +132,7 @@ impl Handle<'_> {
     /// lacks cannot be read there either.
     pub(in crate::model) fn seen(&self) -> Result<Seen> {
         let (core, binding) = (&self.tx.core, self.binding);
+        // By Java's rules the object moves first.
         if self.access() == Migrate::Yes {
             return self.seen_after_moving();
         }
@@ -139,6 +144,7 @@ impl Handle<'_> {
         let Some((_, plan)) = &seen.elsewhere else { return Ok(seen) };
         for (position, decl) in binding.info.fields.iter().enumerate() {
             let lacks = binding.is_missing(plan, position) && !decl.has_default();
+            // A default that the model does not state would be null, which the struct cannot have.
             if lacks && decl.requires_a_value(binding.field(position)?) {
                 seen.unread.push(position);
             }
@@ -189,11 +195,15 @@ impl Handle<'_> {
     /// Gives the object this content, except for its counters.
     pub(in crate::model) fn store_content(&self, data: &ObjectData) -> Result<()> {
         let core = &self.tx.core;
+        // Most objects are in the schema of the models, so this is tried before anything is looked
+        // up.
         match core.store_but_counters(self.id, data, Migrate::No) {
             // The object is in another schema. It may take the content there, or else it moves.
             Err(object::Error::SchemaMismatch { .. }) if !core.is_current(self.id)? => {}
             stored => return Ok(stored?),
         }
+        // An object in another schema may take the changed fields where it is, and then need not
+        // move.
         if self.access() == Migrate::No {
             let seen = self.seen()?;
             let changed = self.binding.changed(data, &seen)?;
@@ -218,6 +228,7 @@ impl Handle<'_> {
         seen: &Seen,
     ) -> Result<bool> {
         let core = &self.tx.core;
+        // A field of another definition cannot be written where the object is.
         if !seen.takes(changed.iter().copied()) {
             return Ok(false);
         }

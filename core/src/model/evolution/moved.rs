@@ -9,6 +9,7 @@ use crate::object::{self, Converter, Moving, ObjectBuilder, ObjectData, Transact
 
 impl Converter for Models {
     fn convert(&self, tx: &Transaction, moving: &Moving<'_>) -> object::Result<Option<ObjectData>> {
+        // A type without a model keeps the rules of the object layer.
         let Some(binding) = self.of_type(moving.id.storage_id()) else { return Ok(None) };
         // A copy can move an object to yet another schema. Nothing is converted then.
         let content = if moving.kept.object_type().schema != binding.fields.object_type.schema {
@@ -39,6 +40,7 @@ impl Converter for Models {
 
 fn refused(error: Error) -> object::Error {
     match error {
+        // The object layer knows its own errors, and acts on some of them.
         Error::Object(error) => error,
         error => object::Error::MoveRefused(Box::new(error)),
     }
@@ -58,6 +60,7 @@ fn before(
         let (Some(decl), to) = (binding.info.fields.get(position), binding.field(position)?) else {
             continue;
         };
+        // A field that is kept as it is, or that has no old value, needs no other old value.
         let is_kept = matches!(field, FieldPlan::Same)
             || (binding.is_missing(&plan, position) && !decl.has_default());
         if !is_kept && !to.is_counter() && tx.is_monitored(&binding.fields.object_type, to) {
@@ -79,6 +82,7 @@ fn before(
     let mut take = |positions: &[usize], seen: &ObjectData| -> Result<()> {
         for &position in positions {
             let to = binding.field(position)?;
+            // The kept content may have the field already, as the object layer sees it.
             new.forget(to);
             push(&mut new, to, seen.pairs(to));
         }

@@ -17,6 +17,7 @@ use crate::schema::Schema;
 fn stated(decl: &FieldDecl) -> Option<&'static str> {
     match (decl.upgrade_with, decl.upgrade) {
         (Some(_), _) => Some("upgrade_with"),
+        // A statement for the whole model is not meant for each of its fields.
         (None, Some(Upgrade::Reset)) if !decl.is_upgrade_of_all => Some("upgrade = \"reset\""),
         _ => None,
     }
@@ -58,6 +59,7 @@ fn of_field(
     let called = types.iter().any(|(schema, old)| !is_own(schema) && !is_same(old));
     let mut found = Vec::new();
     for (schema, old) in &types {
+        // The schema of the models is named only if the conversion is called for no other schema.
         if is_own(schema) && called || !is_own(schema) && !is_same(old) {
             continue;
         }

@@ -72,6 +72,7 @@ impl<'a, 'w, M: Model> NewValues<'a, 'w, M> {
         field: SetField<M, E, I>,
         elements: impl IntoIterator<Item = E>,
     ) -> Result<()> {
+        // The iterator of the caller runs before anything is written.
         let elements: Vec<E> = elements.into_iter().collect();
         self.to.rewrite(field.position, |to| to.elements(field.position, elements.iter()))
     }
@@ -85,6 +86,7 @@ impl<'a, 'w, M: Model> NewValues<'a, 'w, M> {
         field: ListField<M, E, I>,
         elements: impl IntoIterator<Item = E>,
     ) -> Result<()> {
+        // The iterator of the caller runs before anything is written.
         let elements: Vec<E> = elements.into_iter().collect();
         self.to.rewrite(field.position, |to| to.elements(field.position, elements.iter()))
     }
@@ -98,6 +100,7 @@ impl<'a, 'w, M: Model> NewValues<'a, 'w, M> {
         field: MapField<M, K, V, KI, VI>,
         entries: impl IntoIterator<Item = (K, V)>,
     ) -> Result<()> {
+        // The iterator of the caller runs before anything is written.
         let entries: Vec<(K, V)> = entries.into_iter().collect();
         self.to.rewrite(field.position, |to| to.entries(field.position, &mut entries.iter()))
     }

@@ -45,6 +45,7 @@ impl Objects for Transaction {
     }
 
     fn create(&self, data: &ObjectData) -> object::Result<ObjId> {
+        // With a drawn ID an object is always created, so `None` cannot be.
         let created = self.create_with(None, data)?;
         created.ok_or_else(|| object::Error::inconsistent("a new object was not created"))
     }
@@ -206,6 +207,7 @@ impl<'a> OldValues<'a> {
     ) -> Result<Option<R>> {
         let id = id.into();
         let Some((data, schema)) = self.objects.load(id)? else { return Ok(None) };
+        // Values that are taken from another object say nothing about the losses of this one.
         read(&OldValues::new(&data, id, schema, self.objects, self.models)).map(Some)
     }
 
@@ -243,6 +245,7 @@ impl<'a> OldValues<'a> {
             }
             _ => (to, &[]),
         };
+        // Exact: a conversion that loses something must be written out by the program.
         let exact = Conversion::new(&*simple.encoding, &*to).renaming(renamed).exact(bytes);
         let bytes = exact.map_err(|inexact| failed(EncodingError::Invalid(inexact.to_string())))?;
         V::decode_all(&bytes).map_err(failed)

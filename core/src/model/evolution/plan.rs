@@ -44,6 +44,8 @@ impl Plan {
             }
             // A former name that is now the name of another field of the struct belongs to that.
             let former = || decl.was.iter().filter(|name| !own_name(name));
+            // The present name comes first: a former name may be that of a field which has come
+            // back.
             let from = old.field(decl.name).or_else(|| former().find_map(|name| old.field(name)));
             from.map_or(FieldPlan::Missing, |from| FieldPlan::Differs(Arc::clone(from)))
         };
@@ -109,6 +111,7 @@ impl FieldDecl {
         let Shape::Simple(value) = &self.shape else { return false };
         let is_null = |simple: &ResolvedSimple| {
             let default = simple.default.as_deref().map(|bytes| simple.encoding.decode_all(bytes));
+            // An encoding that is not known has no known default, so nothing is said of it.
             default.is_some_and(|value| value.is_ok_and(|value| value.is_null()))
         };
         !value.optional && field.simple().is_some_and(is_null)

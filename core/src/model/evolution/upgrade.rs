@@ -85,6 +85,7 @@ impl<'a> Move<'a> {
         tx: &Transaction,
         writer: &mut ObjectWriter<'a>,
     ) -> Result<()> {
+        // The conversion of the type may also set counters, which the caller does not give.
         if let Some(convert) = self.of_type().filter(|_| self.gives_all()) {
             let plan = Arc::clone(&self.plan);
             let makes_others = plan.fields().any(|(position, plan)| {
@@ -125,9 +126,11 @@ impl<'a> Move<'a> {
         writer: &mut ObjectWriter<'a>,
     ) -> Result<Result<()>> {
         let values = self.old_values(models, tx);
+        // The changes are undone, because the caller gives the values. Only the taken fields count.
         let converted = tx.undone(|| Ok(convert(&values, writer)))?;
         match &converted {
             Ok(()) => {
+                // Values that a failed conversion has looked at were not carried over.
                 let taken = values.into_taken();
                 self.taken.extend(taken);
             }
@@ -211,6 +214,7 @@ impl<'a> Move<'a> {
             return Ok(());
         }
         let values = self.old_values(models, tx);
+        // The conversion of the type comes first. A field that it has set is not converted again.
         if let Some(convert) = of_type {
             convert(&values, &mut writer).map_err(|error| self.failed(error, None))?;
         }
@@ -263,12 +267,14 @@ impl<'a> Move<'a> {
         let mut changed = Vec::new();
         for (position, plan) in plan.fields() {
             let Some(decl) = self.binding.info.fields.get(position) else { continue };
+            // The caller gives this field, so its old value is not needed.
             if !self.is_given(position)
                 && let Some(content) = self.field(position, decl, plan)?
             {
                 changed.push((position, content));
             }
         }
+        // The leftovers come last: only now is it known which values were taken.
         self.judge_leftovers(&plan);
         refuse(self.binding, self.moving, self.losses)?;
         if changed.is_empty() {
@@ -354,6 +360,7 @@ impl<'a> Move<'a> {
             return;
         }
         for field in &plan.leftovers {
+            // An own conversion has carried the value over.
             if !self.taken.contains(&*field.name) {
                 self.losses.extend(dropped(self.binding, self.moving.old, field));
             }
@@ -454,11 +461,13 @@ fn with(
     let mut defaults = ObjectWriter::new(&binding.fields);
     for (position, content) in changed {
         let to = binding.field(*position)?;
+        // The kept value goes first, or the field would have two.
         new.forget(to);
         match content {
             NewContent::Pairs(pairs) => {
                 push(&mut new, to, pairs.iter().map(|(key, value)| (&**key, &**value)));
             }
+            // Defaults are written together at the end, by the same writer for all fields.
             NewContent::Default => binding.write_default(*position, &mut defaults)?,
         }
     }
@@ -502,6 +511,8 @@ pub(super) fn judge_dropped(
     }
     let (old, new_type) = (moving.old, moving.kept.object_type());
     let gone =
+        // Fields are matched by name: the schema of the copy has other storage IDs if definitions
+        // differ.
         old.object_type().fields.iter().filter(|field| new_type.field(&field.name).is_none());
     refuse(binding, moving, gone.filter_map(|field| dropped(binding, old, field)).collect())
 }

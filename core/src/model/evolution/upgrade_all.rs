@@ -176,6 +176,7 @@ impl<'a> UpgradeAll<'a> {
 
     /// Sets how many objects a batch has at most, 1,000 by default.
     pub fn batch(mut self, objects: usize) -> Self {
+        // A batch of no objects would never come to an end.
         self.options.objects = objects.max(1);
         self
     }
@@ -234,6 +235,8 @@ impl<'a> UpgradeAll<'a> {
     pub fn run(mut self) -> Result<UpgradeReport> {
         let db = self.moves.db;
         let never_called = match states_conversions(db.bindings().models()) {
+            // This is asked before the objects move: later no object is left for which nothing was
+            // called.
             true => db.read(|tx| never_called(tx.core(), tx.bindings()?))?,
             false => Vec::new(),
         };
@@ -254,9 +257,11 @@ impl ModelMoves<'_> {
         let only: Vec<StorageId> = self.only.iter().map(|of| of(tx)).collect::<Result<_>>()?;
         let bundle = tx.core.bundle();
         let mut schemas: Vec<&Schema> = bundle.schemas().iter().map(|schema| &**schema).collect();
+        // The order of the schemas must be the same in each batch, or `last` would mean nothing.
         schemas.sort_unstable_by_key(|schema| schema.index);
         for schema in schemas {
             let before = last.is_some_and(|(index, _)| schema.index < index);
+            // Schemas before that one are done, and objects of the own schema need no move.
             if before || schema.index == tx.core.schema_index() {
                 continue;
             }
@@ -266,6 +271,8 @@ impl ModelMoves<'_> {
             }
             let mut ids = tx.core.objects_in_schema(schema.index)?.of_types(types);
             if let Some((_, id)) = last.filter(|(index, _)| *index == schema.index) {
+                // The next batch begins after the last object, whether that has moved or was
+                // refused.
                 ids = ids.range((Bound::Excluded(id), Bound::Unbounded));
             }
             for id in &ids {
@@ -312,6 +319,7 @@ impl Batches for ModelMoves<'_> {
 
     fn transact(&self, is_dry: bool, body: &mut Batch<'_, Error>) -> Result<Done<Error>> {
         match is_dry {
+            // A dry run moves objects in a snapshot, whose changes are lost.
             true => self.db.read(|tx| body(&tx.core)),
             false => self.db.write(|tx| body(&tx.core)),
         }

@@ -82,9 +82,11 @@ impl Judge<'_> {
                 _ => None,
             };
             let mut verdict = self.field(decl, plan, to);
+            // A value that is reset becomes the default, which may be null.
             if verdict == FieldVerdict::Reset && !decl.has_default() && decl.requires_a_value(to) {
                 verdict = FieldVerdict::Required;
             }
+            // Own code for the whole type may set any field, so nothing is certain before it runs.
             if verdict.is_warning() && self.binding.info.upgrade_with.is_some() {
                 verdict = FieldVerdict::OwnCodeMaySet;
             }
@@ -120,6 +122,7 @@ impl Judge<'_> {
 
     fn field(&self, decl: &FieldDecl, plan: &FieldPlan, to: &ResolvedField) -> FieldVerdict {
         match plan {
+            // Own code comes first: it decides whatever the definitions say.
             FieldPlan::Missing if decl.upgrade_with.is_some() => FieldVerdict::OwnCodeMakes,
             FieldPlan::Differs(_) if decl.upgrade_with.is_some() => FieldVerdict::OwnCode,
             FieldPlan::Missing if !decl.has_default() && decl.requires_a_value(to) => {
@@ -138,6 +141,7 @@ impl Judge<'_> {
     fn kept(&self, decl: &FieldDecl, from: &ResolvedField, to: &ResolvedField) -> FieldVerdict {
         let parts = from.sub_fields().zip(to.sub_fields()).map(|(from, to)| (&**from, &**to));
         let parts: Vec<_> = parts.chain([(from, to)]).collect();
+        // The worst part decides for the whole field.
         let exactness = parts.iter().map(|(from, to)| self.references(from, to)).max();
         let allows_more =
             parts.iter().any(|(from, to)| self.references(to, from) != Exactness::Always);
@@ -179,6 +183,7 @@ impl Judge<'_> {
                 FieldVerdict::LossyOrNull { from, to }
             }
             Ok(_) if !self.is_exact(decl) => self.lossy(from, to),
+            // Where losses are accepted, a kind that cannot be converted starts at its default.
             Err(_) if !self.is_exact(decl) => FieldVerdict::Reset,
             Ok(Exactness::Sometimes) => self.look(from, to),
             Ok(Exactness::Never) => {
@@ -253,6 +258,7 @@ impl Judge<'_> {
         let (Some(from), Some(to)) = (from.reference(), to.reference()) else {
             return Exactness::Always;
         };
+        // A field that allowed every type may refer to objects of any recorded one.
         let before = match &from.allowed {
             Some(allowed) => allowed.to_vec(),
             None => self.bundle.type_ids().collect(),

@@ -11,6 +11,7 @@ struct After<F>(Mutex<Option<F>>);
 
 impl<F: FnOnce(bool) + Send> Callback for After<F> {
     fn after_completion(&self, committed: bool) -> object::Result<()> {
+        // It is taken first, so that it is not called with the lock held.
         let after = self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
         if let Some(after) = after {
             after(committed);

@@ -21,6 +21,7 @@ impl Route {
     /// is that model.
     pub(super) fn watch(&self, models: &Models, end: Option<&Binding>) -> Result<Watch> {
         let (steps, mut filters) = self.way.resolve(models)?;
+        // A path to several models is narrowed to the one whose field is watched.
         if let (Some(end), Some(last)) = (end, filters.last_mut()) {
             *last = Some(IdFilter::of_types([end.storage_id()]));
         }
@@ -31,6 +32,7 @@ impl Route {
     pub(super) fn ends<'m>(&self, models: &'m Models) -> Result<Vec<&'m Binding>> {
         match self.ends {
             Some(names) => names.iter().map(|name| models.named(name)).collect(),
+            // Without a list, the path can lead to objects of any model.
             None => Ok(models.iter().collect()),
         }
     }

@@ -57,6 +57,7 @@ impl Among {
         let place =
             |binding: &'m Binding| self.start_in(&binding.info).map(|start| (binding, start));
         let places: Vec<_> = models.iter().filter_map(place).collect();
+        // Hooks of a type that no model has would never be called, which is likely a mistake.
         if places.is_empty() { Err(self.missing()) } else { Ok(places) }
     }
 

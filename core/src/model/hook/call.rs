@@ -32,6 +32,7 @@ const DELETED_NEW: &str = "it has deleted the object, which is being created; \
 
 /// Calls a hook for each object that observes the event.
 pub(crate) fn call(tx: &Tx, hook: &Hook, event: &Event<'_>) -> object::Result<()> {
+    // Each layer above could have hooks of its own.
     let Some(callable) = hook.downcast_ref::<Callable>() else {
         return Err(object::Error::invalid_argument("a hook of another layer was called"));
     };
@@ -40,11 +41,13 @@ pub(crate) fn call(tx: &Tx, hook: &Hook, event: &Event<'_>) -> object::Result<()
         if !tx.core.exists(observer)? {
             continue;
         }
+        // The call is noted while it runs, so that calls without end are found.
         let running = tx.core.begin_call(hook, observer);
         let outcome = match running.exceeded() {
             Some(limit) => Err(limit.into()),
             None => (callable.run)(&Told { tx, event: Some(event), observer }),
         };
+        // A creation returns the object, so a hook may not have deleted it.
         let outcome = outcome.and_then(|()| match event {
             // Nothing could be returned for the object.
             Event::Created(id) if !tx.core.exists(*id)? => Err(DELETED_NEW.into()),
@@ -100,6 +103,7 @@ pub(super) fn failed_in(
         },
     };
     let mut calls = Vec::new();
+    // The calls are noted from the last one back, and an error tells them from the first one on.
     let mut cause = call.cause.as_ref();
     while let Some(call) = cause {
         let hook = call

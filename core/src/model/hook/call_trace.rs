@@ -16,6 +16,7 @@ pub struct HookCall {
 /// The middle of a long path is left out.
 pub(crate) fn failed(calls: &[HookCall]) -> String {
     const SHOWN: usize = 4;
+    // A path that is a little too long would only have a few calls left out.
     let Some(left_out) = calls.len().checked_sub(2 * SHOWN).filter(|more| *more > 0) else {
         return match calls {
             [] => String::new(),

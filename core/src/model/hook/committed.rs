@@ -58,6 +58,7 @@ impl Callback for AfterCommit {
         let mut happened = self.happened.lock().unwrap_or_else(PoisonError::into_inner);
         // After the end there is no transaction to ask, so this is taken before it.
         *happened = tx.take_happened();
+        // The changes of such a transaction are lost, so nothing has happened.
         if self.read_only.load(Ordering::Relaxed) {
             happened.clear();
         }
@@ -88,7 +89,9 @@ fn in_sum(happened: &[(ObjId, Happened)]) -> Vec<(ObjId, Committed)> {
     let mut sums: BTreeMap<ObjId, (bool, bool)> = BTreeMap::new();
     for (id, what) in happened {
         let sum = sums.entry(*id).or_insert_with(|| {
+            // The order of the first events is kept, which the map does not have.
             order.push(*id);
+            // The first event says whether the object existed before the transaction.
             (*what != Happened::Created, true)
         });
         sum.1 = *what != Happened::Deleted;
@@ -97,6 +100,7 @@ fn in_sum(happened: &[(ObjId, Happened)]) -> Vec<(ObjId, Committed)> {
         (false, true) => Some((id, Committed::Created)),
         (true, true) => Some((id, Committed::Changed)),
         (true, false) => Some((id, Committed::Deleted)),
+        // Others have never seen the object.
         (false, false) => None,
     };
     order.into_iter().filter_map(done).collect()

@@ -25,6 +25,7 @@ pub(crate) fn compile(
     let mut add_all = |hooks: &[HookDecl], places: &[(&Binding, usize)]| -> Result<()> {
         hooks.iter().try_for_each(|decl| add(&mut listeners, (models, bundle), places, decl))
     };
+    // The order of the models and blocks is the order in which the hooks are called.
     for model in set.registered().iter().filter(|model| !model.hooks.is_empty()) {
         let binding = models.named(model.info.name)?;
         for at in &model.hooks {
@@ -45,6 +46,7 @@ fn add(
     places: &[(&Binding, usize)],
     decl: &HookDecl,
 ) -> Result<()> {
+    // One hook for all places, so that it counts as the same one and is called once.
     let hook = hook(decl.name, Box::new(decl.run));
     match decl.on {
         On::Create => {
@@ -104,6 +106,7 @@ pub(super) fn watch_along(
     listener: &FieldListener,
 ) -> Result<()> {
     let mut add = |binding: &Binding, positions: &[usize]| -> Result<()> {
+        // Objects that have not moved tell of the field under its former storage ID.
         for field in stored_ids(binding, positions, bundle)? {
             let watch = route.watch(models, Some(binding))?;
             listeners.on_change(field, watch, Arc::clone(listener))?;
@@ -115,6 +118,7 @@ pub(super) fn watch_along(
             add(binding, &[start + field.position])?;
         }
     }
+    // Without fields, all fields of the objects at the end are watched.
     if fields.is_empty() {
         for binding in route.ends(models)? {
             add(binding, &watchable(binding))?;

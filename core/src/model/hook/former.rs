@@ -28,6 +28,7 @@ pub(super) fn stored_ids(
         for &position in positions {
             // A field of the same definition has the storage ID that is in the set already.
             let FieldPlan::Differs(from) = plan.field(position) else { continue };
+            // A change of another kind could not be told in the type that the hook expects.
             if is_same_kind(from, binding.field(position)?) {
                 ids.insert(from.storage_id);
             }
@@ -54,6 +55,7 @@ pub(super) fn is_of(binding: &Binding, position: usize, change: &FieldChange) ->
         return true;
     }
     let object_type = change.object_type();
+    // The plan need not be looked up for the schema of the models.
     object_type.schema != binding.fields.object_type.schema
         && matches!(binding.plan(object_type).field(position), FieldPlan::Differs(from) if from.storage_id == id)
 }
@@ -80,6 +82,7 @@ pub(super) fn in_own_encoding(
     let (Some(from), Some(to), Some(decl)) = (part_of(from, part), part_of(to, part), decl) else {
         return Ok(None);
     };
+    // The value is converted as it would be if the object moved, but the object stays.
     let converted = converted_value(from, to, decl, bytes).map_err(|reason| {
         let (id, field) = (change.id(), &change.field().name);
         let name = binding.info.name;

@@ -279,6 +279,7 @@ fn register_fn<O: Observed>(
     let run = move |told: &Told<'_>| Ok(observer(told.this::<O::Model>()?, &O::event(told)?)?);
     let hook = hook(name, Box::new(run));
     Box::new(move |bindings, set| {
+        // The places are found for each set of bindings, since types can get other storage IDs.
         let places = O::Model::AMONG.places(bindings.models())?;
         on.clone().register(&mut Listeners {
             set,
@@ -360,6 +361,7 @@ impl Tx {
         let bindings = self.bindings()?;
         let mut registered = Ok(());
         self.core.change_hooks(|set| {
+            // A copy, because the registration may fail after a part of it is done.
             let mut with_observer = set.clone();
             registered = register(bindings, &mut with_observer);
             // An observer that cannot be registered everywhere is registered nowhere.
@@ -415,6 +417,7 @@ impl Observers {
     fn add_to(&self, state: &mut ObserversState, register: Box<Register>) -> ObserverId {
         let id = next_id();
         state.observers.push((id, register));
+        // The sets that were made lack the observer.
         state.together = None;
         self.any.store(true, Ordering::Release);
         id
@@ -426,6 +429,7 @@ impl Observers {
     ) -> ObserverId {
         let observer = CommittedObserver::new::<M>(move |id, done| observer(Ref::new(id), done));
         let mut state = self.state();
+        // The changes are noted by a hook of their own, and told after the commit.
         let id = self.add_to(&mut state, noting::<M>());
         state.committed.push((id, observer));
         id
@@ -448,6 +452,7 @@ impl Observers {
     /// Lets a transaction call the hooks of the models, and the observers after them, and tell the
     /// observers of commits.
     pub(crate) fn begin(&self, tx: &object::Transaction, bindings: &Arc<Bindings>) -> Result<()> {
+        // Most programs have no observers, and then the lock is not taken.
         if !self.any.load(Ordering::Acquire) {
             bindings.hook(tx);
             return Ok(());
@@ -495,10 +500,12 @@ fn types_of<M: Subject>(models: &Models) -> Result<Vec<StorageId>> {
 impl ObserversState {
     /// The hooks of the models, and the observers after them.
     fn together(&mut self, bindings: &Arc<Bindings>) -> Result<Together> {
+        // The last observer may have gone after `any` was asked.
         if self.observers.is_empty() {
             return Ok(Together { listeners: Arc::clone(bindings.hooks()), told: Arc::default() });
         }
         if let Some((known, together)) = &self.together
+            // Other bindings have other storage IDs, so their listeners are others too.
             && Arc::ptr_eq(known, bindings)
         {
             return Ok(together.clone());

@@ -58,6 +58,7 @@ impl Checker {
     /// # Errors
     /// The error of the hook, if it is one of the store or of the transaction.
     pub(in crate::model) fn check(&self, tx: &Tx, object: ObjId) -> Result<(Judgement, bool)> {
+        // A verdict is passed as an error, so that the changes of the hook are undone.
         tx.core.operation_apart(|| self.call(tx, object)).or_else(|failed| match failed {
             Failed::Judged(judged) => Ok((judged, false)),
             Failed::Error(error) => Err(error),
@@ -82,6 +83,7 @@ impl Checker {
             Some(limit) => Err(limit.into()),
             None => (callable.run)(&Told { tx, event: None, observer: object }),
         };
+        // The error decides: of the transaction, of other versions, or a verdict on the object.
         let Err(error) = outcome else { return Ok(Judgement::Right) };
         let failed = |error| failed_in(callable, object, &running.call, error);
         match Judgement::of(callable.name.to_string(), error, failed) {

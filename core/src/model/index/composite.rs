@@ -247,6 +247,7 @@ impl<M: Source, V: Tuple> IndexOn for Composite<M, V> {
     fn open_as(self, tx: &Tx, how: OpenAs) -> Result<Self::View<'_>> {
         let (source, position) = (TypeId::of::<M>(), self.position);
         let of = ViewOf { source, position, part: None, columns: 0 };
+        // Most programs open an index again and again in a transaction.
         let view = match known(tx, of, how)? {
             Some((view, _)) => view,
             None => open_places(tx, &M::places(tx.models()?, Slot::Composite(position))?, of, how)?,

@@ -69,6 +69,7 @@ fn others(
         let EntryLocation::Merged { index, unless } = &mut other.entries else { continue };
         let id = index.shape.storage_id();
         let with_it = types().filter(|old| has_index(old, id)).map(|old| old.schema);
+        // Objects of these schemas have entries in the merged index that mean something else.
         *unless = with_it
             .filter(|schema| !all.iter().any(|all| all.schema == *schema && merged_in(all, id)))
             .collect();
@@ -128,6 +129,8 @@ impl Covered<'_> {
         match self.fate() {
             Fate::Same if in_index => None,
             Fate::Converted if in_index => {
+                // The entries are there, but without keys of the right encoding they cannot be
+                // shown.
                 let shown = !self.wanted.with_keys
                     || keys_agree(&self.binding.fields.object_type, self.old, id);
                 (!shown).then_some(EntryLocation::Hidden { missing: true })
@@ -147,6 +150,7 @@ impl Covered<'_> {
     fn fate(&self) -> Fate {
         let positions = self.binding.indexed_fields(self.wanted.shape);
         let fates = positions.map(|position| self.fate_of(position));
+        // A single column whose values are replaced makes all entries wrong.
         fates.max_by_key(|fate| *fate as u8).unwrap_or(Fate::Replaced)
     }
 
@@ -162,6 +166,7 @@ impl Covered<'_> {
         if moves && info.upgrade_with.is_some() || !same && decl.upgrade_with.is_some() {
             return Fate::Replaced;
         }
+        // A collection that starts empty has no entries. A simple field has one for its default.
         let empty = || match to.simple() {
             None if !decl.has_default() => Fate::Empty,
             _ => Fate::Replaced,
@@ -174,6 +179,7 @@ impl Covered<'_> {
             FieldPlan::Differs(from) => match decl.rule(self.evolution, from, to) {
                 Upgrade::Reset => empty(),
                 Upgrade::Exact => Fate::Converted,
+                // A conversion that may lose something makes values that the entries do not have.
                 Upgrade::Lossy if always_exact(decl, from, to) => Fate::Converted,
                 Upgrade::Lossy => Fate::Replaced,
             },
@@ -206,6 +212,7 @@ impl Covered<'_> {
             }
             let mut checked = Vec::new();
             for (column, (from, to)) in index.fields.iter().zip(&own.fields).enumerate() {
+                // A column of the same field has the same values in both indexes.
                 if from.storage_id == to.storage_id {
                     continue;
                 }
@@ -223,6 +230,7 @@ impl Covered<'_> {
         let part = parts.iter().find(|part| part.to.storage_id == id)?;
         let shape = IndexShape::of_field(self.bundle, self.old, part.from)?;
         let mut checked: Vec<_> = part.check(0)?.into_iter().collect();
+        // The map keys are a column of the entries too, so they must mean the same.
         if self.wanted.with_keys {
             let keys = parts.iter().find(|part| part.to.storage_id != id)?;
             checked.extend(keys.check(shape.id_column() + 1)?);
@@ -294,6 +302,7 @@ impl MovedValues<'_> {
         let (EncodingKind::Enum(before), EncodingKind::Enum(after)) =
             (from.encoding.kind(), to.encoding.kind())
         else {
+            // Only the bytes of enums can mean the same in two encodings: they are numbers.
             return None;
         };
         let conversion = self.conversion()?;

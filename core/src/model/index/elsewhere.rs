@@ -41,6 +41,8 @@ impl Other {
         match &self.entries {
             EntryLocation::Missing => true,
             EntryLocation::Hidden { missing } => *missing,
+            // Asking for objects costs a seek each, so a caller that only wants to be careful does
+            // not.
             EntryLocation::Merged { unless, .. } => !unless.is_empty(),
         }
     }

@@ -42,6 +42,7 @@ impl KnownViews {
         core: &'t Transaction,
         of: ViewOf,
     ) -> object::Result<Option<(IndexView<'t>, MapKeys)>> {
+        // The indexes of other recorded schemas may have other storage IDs.
         if !self.bundle.borrow().as_ref().is_some_and(|bundle| core.has_bundle(bundle)) {
             return Ok(None);
         }
@@ -65,6 +66,7 @@ impl KnownViews {
     ) {
         let mut bundle = self.bundle.borrow_mut();
         let mut views = self.views.borrow_mut();
+        // Views of other recorded schemas are of no use any more.
         if !bundle.as_ref().is_some_and(|bundle| core.has_bundle(bundle)) {
             *bundle = Some(core.bundle());
             views.clear();

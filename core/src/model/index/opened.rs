@@ -41,6 +41,7 @@ pub(super) fn remember(
     let shape = &view.selection.shape;
     let with_keys = shape.kind() == IndexKind::MapValue && of.columns == shape.columns();
     let wanted = Wanted { shape, with_keys };
+    // By Java's rules no other index is read, so it does not matter what other schemas there are.
     if !shows_only_entries(tx, how)? {
         for binding in models {
             if !tx.bindings()?.others(binding, wanted, &tx.core).is_empty() {

@@ -84,6 +84,7 @@ impl PageToken {
 
     /// The object ID; `None` if this is a place in an index.
     pub(in crate::model) fn id(&self) -> Option<&[u8]> {
+        // No index has the storage ID 0.
         (self.index == 0 && self.columns == 1).then_some(&self.position)
     }
 

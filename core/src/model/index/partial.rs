@@ -38,6 +38,8 @@ pub(in crate::model) fn lacks_entries(
         let others = tx.bindings()?.others(binding, wanted, &tx.core);
         for other in others.iter().filter(|other| other.schema == schema) {
             let in_use = |rival| Ok(!has_none(tx, rival, of_type, Rely::UntilNextWrite)?);
+            // Entries that must be hidden mean that the objects should move, even if none are
+            // missing.
             if matches!(other.entries, EntryLocation::Hidden { .. })
                 || other.lacks_entries(in_use)?
             {
@@ -64,6 +66,7 @@ pub(in crate::model) fn complete<'t>(
     with_keys: bool,
     open_as: OpenAs,
 ) -> Result<IndexView<'t>> {
+    // Without models nothing is completed, and the view stays as it is.
     let models = if shows_only_entries(tx, open_as)? { &[] } else { models };
     complete_with(tx, view, models, with_keys, (open_as, &mut |_, error| Err(error)), Vec::new())
 }
@@ -132,9 +135,12 @@ fn complete_with<'t>(
             }
             let lacks = other.lacks_entries(|rival| Ok(!has_none(tx, rival, of_type, rely)?))?;
             match &other.entries {
+                // An index that is ambiguous is not merged: its entries may mean something else.
                 EntryLocation::Merged { index, .. } if !lacks => {
                     merge(&mut overlay, index, skip_unknown)
                 }
+                // The model sees other values than those of the entries, so the entries must not be
+                // shown.
                 EntryLocation::Hidden { .. } => {
                     let schema = Some(other.schema);
                     overlay.hidden.push(HiddenObjects { of_type, schema });
@@ -157,12 +163,14 @@ fn complete_with<'t>(
             }
         }
     }
+    // Without an overlay a scan reads the pairs of the store as they are.
     Ok(view.through((!overlay.is_empty()).then(|| Arc::new(overlay))))
 }
 
 /// Shows the entries of another index too.
 fn merge(overlay: &mut IndexOverlay, index: &MergedIndex, skips_unknown: bool) {
     let id = index.shape.storage_id();
+    // Several models may share the other index, and it must be read once.
     match overlay.merged.iter_mut().find(|known| known.shape.storage_id() == id) {
         None => overlay.merged.push(MergedIndex { skips_unknown, ..index.clone() }),
         Some(known) => {
@@ -192,6 +200,7 @@ pub(super) fn complete_for_all<'t>(
     let agrees = |of: &ResolvedType| map_key_of(of, id).is_none_or(|own| own.is_same(&**keys));
     let (sharing, others): (Vec<_>, Vec<_>) =
         sharing.partition(|binding| agrees(&binding.fields.object_type));
+    // A query that must be complete cannot leave these objects out.
     if let Some(other) = others.first()
         && open_as.on_partial != OnPartial::Allow
     {
@@ -208,6 +217,8 @@ pub(super) fn complete_for_all<'t>(
             has_index(old, id) && !agrees(old) && models.of_type(old.storage_id).is_none()
         });
         for old in unknown {
+            // Without objects there are no entries to hide, and each hidden type costs a look per
+            // entry.
             if !has_none(tx, schema.index, old.storage_id, Rely::Always)? {
                 let schema = Some(schema.index);
                 hidden.push(HiddenObjects { of_type: old.storage_id, schema });
@@ -230,6 +241,7 @@ fn refusal(tx: &Tx, wanted: Wanted<'_>, missing: &[(&Binding, Other)]) -> Result
     });
     for (binding, other) in missing {
         let ids = tx.core.objects_in_schema(other.schema)?.of_types([binding.storage_id()]);
+        // The number is only told, so counting stops early.
         for id in ids.iter().take(COUNTED - counted) {
             first.get_or_insert(id?);
             counted += 1;
@@ -241,6 +253,7 @@ fn refusal(tx: &Tx, wanted: Wanted<'_>, missing: &[(&Binding, Other)]) -> Result
             schemas.push(other.schema_id);
         }
     }
+    // The first object says whether moving would help.
     let moved = first.map(|id| tx.core.load_unmovable(id).map_err(Error::from));
     let immovable = match moved {
         // The store has failed, which says nothing about the object.

@@ -94,6 +94,7 @@ impl<'t, T: Target, C: Columns> Index<'t, T, C> {
     pub fn get(&self, value: impl EncodeAs<C::First>) -> Result<Objs<'t, T>> {
         let ids = self.tx.with_encoded(&value, |result, bytes| {
             result.map_err(|source| bad_bound(&self.view, source))?;
+            // The usual case needs no view between the index and the set.
             match self.view.id_set_of_value(bytes) {
                 Some(ids) => Ok::<_, Error>(ids),
                 None => Ok(self.view.encoded().with_value(0, bytes)?.id_set()?),
@@ -249,6 +250,7 @@ impl<'t, T: Target, C: Columns> Index<'t, T, C> {
     /// [`Error::OtherKeys`] if one of these models has maps with other keys, and the index was not
     /// opened with `allow_partial`, which leaves them out.
     pub fn of_all_types(&self) -> Result<Index<'t, Any, C>> {
+        // The restriction to the types of the model goes, and other types may lack entries.
         let Opened { how, keys } = &self.opened;
         let view = complete_for_all(self.tx, &self.view.of_any_object(), keys.as_ref(), *how)?;
         Ok(Index { tx: self.tx, view, opened: self.opened.clone(), types: PhantomData })
@@ -300,6 +302,7 @@ fn open_places<'t>(
     let first = bindings.first().filter(|_| with_keys);
     let keys =
         first.and_then(|first| map_key_of(&first.fields.object_type, shape.storage_id())).cloned();
+    // Types come before completion: only their objects count as missing.
     let view = tx.core.index_view(shape)?.of_types(ids(&bindings)).distinct(of.columns);
     let view = complete(tx, &view, &bindings, with_keys, how)?;
     remember(tx, of, how, &bindings, &view, keys.as_ref())?;

@@ -89,6 +89,7 @@ pub(super) fn entries<'t, T: Target, C: Columns>(
 ) -> impl DoubleEndedIterator<Item = Result<C::Entry<T::Live<'t>>>> + use<'t, T, C> {
     let name = view.clone();
     let from = Handles::many::<T>(tx);
+    // The ID is read first: an entry without one is damage, whatever its value is.
     view.rows(move |entry| {
         let live = match entry.id() {
             Ok(id) => T::live(from, id)?,
@@ -163,12 +164,15 @@ pub(super) fn read_page<'t, T: Target, C: Columns>(
     let rest = match token {
         None => view.clone(),
         Some(token) => {
+            // A token of another index would be a place in the middle of some value.
             token.check(view)?;
             view.beyond(token.position(), direction)
         }
     };
     let from = Handles::many::<T>(tx);
+    // A page of no entries would have no token to go on with.
     let read = rest.read_page(limit.max(1), direction, |entry| {
+        // Errors of the typed layer are passed as values: the walk can only return its own.
         let live = T::live(from, entry.id()?);
         Ok(live.map(|live| C::entry(&entry, live)))
     })?;
@@ -177,6 +181,7 @@ pub(super) fn read_page<'t, T: Target, C: Columns>(
     let entries = entries.collect::<Result<_>>()?;
     let token = |position| PageToken::of_entry(view, position);
     let (start, last) = ends.unzip();
+    // A token without further entries would promise a page that is empty.
     let next = last.filter(|_| more).map(token);
     Ok(Page { entries, next, start: start.map(token) })
 }

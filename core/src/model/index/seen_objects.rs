@@ -40,8 +40,10 @@ impl SeenObjects {
     ) -> object::Result<bool> {
         let (put, changes) = (core.put_elsewhere(), core.changes());
         let key = (schema, of_type);
+        // The borrow ends before the store is read.
         {
             let mut seen = seen.borrow_mut();
+            // Something was put into another schema, so a type may have objects there now.
             if seen.as_of != put {
                 seen.as_of = put;
                 seen.none.clear();

@@ -142,8 +142,10 @@ impl<'t> Check<'t> {
     fn round(&mut self, failed: &mut Failed) -> Result<()> {
         let notes = &self.tx.core.dirty_set;
         let mut queue = notes.take();
+        // An index that was partial may be complete now, so each round asks anew.
         self.partial.clear();
         self.hooks_changed = false;
+        // The objects that have failed are checked again: a hook may have mended them since.
         for (id, (touched, _)) in std::mem::take(failed) {
             queue.entry(id).or_default().add(touched);
         }
@@ -184,16 +186,19 @@ impl<'t> Check<'t> {
         let tx = self.tx;
         let mut found = Found::default();
         let Some(binding) = tx.models()?.of_type(id.storage_id()) else { return Ok(found) };
+        // The object may have been deleted after it was noted.
         if !tx.core.exists(id)? {
             return Ok(found);
         }
         // A noted field that the model lacks is from another schema: it stands for a field of the
         // model that is defined differently there.
         let is_former = |field: &StorageId| binding.field_with(*field).is_none();
+        // A part of the object was defined differently, so all of its rules are checked.
         let whole = touched.whole || touched.fields.iter().any(is_former);
         if binding.info.singleton && whole {
             found.violations.extend(self.singleton(binding, id)?);
         }
+        // Required values come first: the functions of the model cannot be called without them.
         for field in &touched.nulls {
             found.violations.extend(self.required(binding, id, *field)?);
         }
@@ -239,6 +244,8 @@ impl<'t> Check<'t> {
                     // Changes that were made and undone need no check. Objects for which the hook
                     // has called `revalidate` do.
                     let mut asked = core.dirty_set.take();
+                    // `revalidate` marks the whole object. An undone creation does so too, but the
+                    // object is gone.
                     asked.retain(|_, touched| touched.whole);
                     core.dirty_set.put_back(asked);
                 }
@@ -302,6 +309,7 @@ impl<'t> Check<'t> {
         }
         match content(self.tx, binding, id) {
             Ok((data, _)) => nulls_in(binding, id, &data, |field| fields.contains(&field)),
+            // The object cannot be read, which is no failure of the check.
             Err(error) if keeps_from_checking(&error) => {
                 Ok(vec![Violation::unchecked(id, binding.info.name, Rule::Required, error)])
             }
@@ -321,6 +329,7 @@ impl<'t> Check<'t> {
             }
             values => values?,
         };
+        // An exempt value need not be looked for, so this comes before the index.
         if rule.exempts(&values) {
             return Ok(None);
         }
@@ -337,6 +346,7 @@ impl<'t> Check<'t> {
             view => view?,
         };
         let mut same = view;
+        // All columns are restricted to the values, so only objects with all of them are found.
         for (column, value) in values.iter().enumerate() {
             same = same.encoded().with_value(column, value)?;
         }
@@ -357,6 +367,7 @@ impl<'t> Check<'t> {
         if schema != binding.fields.object_type.schema
             && !self.is_indexed_in(binding, rule, schema)?
         {
+            // An object without an entry could not be found by others either, so it must move.
             core.require_current(id)?;
         }
         let value = |field| core.encoded().get(id, field, Migrate::No, <[u8]>::to_vec);
@@ -383,6 +394,7 @@ impl<'t> Check<'t> {
         let is_null = found.violations.iter().any(|it| it.rule == Rule::Required);
         let handle = Handle { tx: self.tx, binding, id };
         let loaded = handle.content().and_then(|(data, schema)| {
+            // The object may be in another schema, and is checked there as the model sees it.
             validate(&mut ObjectReader::new(&binding.fields, id, schema, &data), &mut validating)
         });
         match loaded {
@@ -449,6 +461,7 @@ impl Judgement {
 /// The error that a function has got, without the name of the function.
 fn without_function(function: &str, id: ObjId, error: Error) -> Error {
     match error {
+        // The violation names the function already.
         Error::Hook { hook, object, source, .. } if hook == function && object == id => {
             match source.downcast() {
                 Ok(own) => *own,

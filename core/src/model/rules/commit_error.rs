@@ -65,6 +65,8 @@ impl CommitError {
         let CommitError { error, transaction } = self;
         let inner = |it: Box<Mutex<object::Transaction>>| match it.into_inner() {
             Ok(transaction) => transaction,
+            // A panic while the lock was held cannot have damaged the transaction: it is only
+            // stored here.
             Err(poisoned) => poisoned.into_inner(),
         };
         (error, transaction.map(inner))

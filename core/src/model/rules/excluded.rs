@@ -33,6 +33,7 @@ impl ExcludedValues {
                 Exclude::Nulls => excluded.nulls = true,
                 Exclude::NonNulls => excluded.non_nulls = true,
                 Exclude::Value(text) => match parse(text, encoding) {
+                    // One wrong value hides no other problem of the list.
                     Ok(value) => excluded.values.push(value),
                     Err(problem) => {
                         complete = false;

@@ -41,6 +41,7 @@ impl Tx {
 
 /// Lets the object layer note the changes that the rules need.
 pub(in crate::model) fn note_for(core: &Transaction, validation: Validation) {
+    // What is not noted costs nothing, so only the modes that check by themselves note changes.
     let paused = matches!(validation, Validation::Manual | Validation::Off);
     core.dirty_set.set(paused, validation == Validation::Early);
 }

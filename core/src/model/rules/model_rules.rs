@@ -25,6 +25,7 @@ impl Unique {
             let field = binding.field(position)?;
             let path = binding.path(field);
             let Ok(shape) = binding.index_shape(position, FieldPart::Main) else {
+                // Without an index, each check would read all objects.
                 let problem = "a unique field is looked up by value: it must be indexed".to_owned();
                 problems.push(ModelError { path, problem });
                 continue;
@@ -99,6 +100,7 @@ impl Rules {
             let of_type = binding.storage_id();
             mixins.extend(binding.info.mixins.iter().map(|mixin| ((mixin.type_id)(), of_type)));
         }
+        // In the order of the types, so that the first model of each rule is always the same one.
         mixins.sort_unstable_by_key(|(_, of_type)| *of_type);
         for rule in models.iter_mut().flat_map(|binding| &mut binding.rules.unique) {
             rule.share(&mixins);
@@ -119,6 +121,7 @@ fn required(field: &ResolvedField, stored: &ResolvedField) -> NullAs {
 
 /// The null of a part of a field, if the struct cannot have it there.
 fn null_in(part: &ResolvedField, decl: &ValueDecl) -> Option<Vec<u8>> {
+    // A part that is an `Option` may be null in the struct too.
     null_of(&*part.simple().filter(|_| !decl.optional)?.encoding)
 }
 
@@ -145,6 +148,8 @@ impl Binding {
     fn watched(&self, bundle: &SchemaBundle) -> Result<Option<WatchedType>> {
         let (rules, validates) = (&self.rules, &self.info.validates);
         let mut watched = WatchedType {
+            // Required values are left out: those of a new object that are null are noted by
+            // themselves.
             created: self.info.singleton
                 || !rules.unique.is_empty()
                 || validates.any()
@@ -180,6 +185,7 @@ impl Binding {
                 }
             }
         }
+        // Every rule about fields is one about new objects too, so these two decide.
         let nothing = !watched.created && !rules.require_values();
         Ok((!nothing).then_some(watched))
     }

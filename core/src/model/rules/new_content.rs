@@ -54,6 +54,7 @@ pub(in crate::model) fn check_content(
     match undecided {
         None if found.is_empty() => Ok(()),
         Some(error) if found.is_empty() => Err(error),
+        // A violation can be why a function got its error, so violations come first.
         _ => Err(Error::Invalid(Violations(found))),
     }
 }

@@ -12,6 +12,7 @@ use crate::schema::{ResolvedField, SchemaId};
 /// Whether an encoded value of a simple field is null.
 pub(super) fn is_null(field: &ResolvedField, value: &[u8]) -> bool {
     let decoded = field.simple().map(|simple| simple.encoding.decode_all(value));
+    // A damaged value is not null. Reading the field reports the damage.
     decoded.is_some_and(|value| value.is_ok_and(|value| value.is_null()))
 }
 
@@ -41,6 +42,7 @@ pub(super) fn is_about_null(error: &Error) -> bool {
 pub(super) fn content(tx: &Tx, binding: &Binding, id: ObjId) -> Result<(ObjectData, SchemaId)> {
     match (Handle { tx, binding, id }).content_in_place()? {
         Some(content) => Ok(content),
+        // A rule that is checked must not move the object, so its content is only computed.
         None => Ok((tx.core.load_unmovable(id)?, binding.fields.object_type.schema_of)),
     }
 }

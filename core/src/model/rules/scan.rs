@@ -133,6 +133,7 @@ fn scan(tx: &Tx, found: &mut OnViolation<'_>) -> Result<()> {
         binding.rules.require_values() || binding.info.validate.is_some() || !checkers.is_empty()
     };
     for binding in tx.models()?.iter() {
+        // Rules about several objects need only indexes, so they are cheap.
         if of_type(tx, binding, found)?.is_break() {
             return Ok(());
         }
@@ -166,6 +167,7 @@ pub(in crate::model) fn check_together(tx: &Tx) -> Result<()> {
                 false => ControlFlow::Break(()),
             }
         });
+        // The list is full, so more violations would only take time.
         if checked?.is_break() {
             break;
         }
@@ -182,6 +184,7 @@ fn run_hooks(tx: &Tx) -> Result<()> {
     for binding in tx.models()?.iter().filter(|it| !it.rules.checkers.is_empty()) {
         for (at, id) in tx.core.objects_of([binding.storage_id()])?.iter().enumerate() {
             tx.core.dirty_set.add(id?, Touched { whole: true, ..Touched::default() });
+            // Objects are checked in groups, so that the notes do not take much memory.
             if !(at + 1).is_multiple_of(TOGETHER) {
                 continue;
             }
@@ -289,6 +292,7 @@ fn duplicates(tx: &Tx, rule: &Unique, found: &mut OnViolation<'_>) -> Result<Con
     let mut values: Vec<Vec<u8>> = Vec::new();
     let mut same = Same::default();
     let mut report = |values: &[Vec<u8>], same: &mut Same| {
+        // Exempt values may be those of several objects.
         let is_wrong = !same.others.is_empty() && !rule.exempts(values);
         let value = is_wrong.then(|| rule.text(values));
         match is_wrong {
@@ -367,6 +371,7 @@ fn of_object(tx: &Tx, binding: &Binding, id: ObjId) -> Result<Vec<Violation>> {
 /// The violations that validating hooks find in one object. It stays as it is.
 fn by_hooks(tx: &Tx, binding: &Binding, id: ObjId) -> Result<Vec<Violation>> {
     let mut found = Vec::new();
+    // `check_only` undoes what the hook changes, so the scan changes nothing.
     for checker in &binding.rules.checkers {
         found.extend(checker.check_only(tx, id)?.violation(id));
     }

@@ -50,6 +50,7 @@ impl Unique {
         if lists.len() != self.columns.len() {
             let (lists, columns) = (lists.len(), self.columns.len());
             add(format!("`exclude` has {lists} lists of values, but the index {columns} columns"));
+            // Without a list for each column it is not clear which column a list is for.
             return;
         }
         let mut columns = Vec::new();

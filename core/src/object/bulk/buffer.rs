@@ -2,6 +2,7 @@
 
 /// The bytes of a key that decide most comparisons, as a number.
 pub(super) fn head(key: &[u8], common: usize) -> u64 {
+    // Eight bytes after the common beginning decide nearly all comparisons without reading the key.
     let mut head = [0; 8];
     let key = key.get(common..).unwrap_or_default();
     match key.first_chunk() {
@@ -29,6 +30,7 @@ pub(super) fn read_len(bytes: &[u8]) -> Option<(usize, &[u8])> {
     for (at, byte) in bytes.iter().enumerate() {
         #[allow(clippy::cast_possible_truncation, reason = "from the tenth byte on, it ends here")]
         let shift = 7 * at as u32;
+        // A number that does not fit is damage, and the shift must not overflow.
         len |= usize::from(byte & 0x7f).checked_shl(shift)?;
         if byte & 0x80 == 0 {
             return Some((len, bytes.get(at + 1..)?));
@@ -84,8 +86,11 @@ impl Buffer {
     /// Adds a record; returns `None` if there is no such lane, or it is full.
     #[must_use]
     pub(super) fn add(&mut self, lane: usize, key: &[u8], content: &[u8]) -> Option<()> {
+        // Without a lane the record would be lost, so the caller must hear of it.
         let Lane { bytes, entries } = self.lanes.get_mut(lane)?;
         let start = bytes.len();
+        // The head is computed when the lane is sorted, because the common beginning is known only
+        // then.
         let entry = RecordPointer { head: 0, start: u32::try_from(start).ok()? };
         write_len(key.len(), bytes);
         write_len(content.len(), bytes);
@@ -114,10 +119,12 @@ impl Buffer {
 
     /// About how many bytes they take, with some room that vectors have left.
     pub(super) fn size(&self) -> usize {
+        // The pointers take memory too, and vectors grow by more than they need.
         self.bytes + self.records * size_of::<RecordPointer>() * 5 / 4
     }
 
     pub(super) fn clear(&mut self) {
+        // The memory is kept, since the buffer is filled again.
         for Lane { bytes, entries } in &mut self.lanes {
             bytes.clear();
             entries.clear();
@@ -141,6 +148,7 @@ impl Lane {
     fn sort(&mut self) {
         let Lane { bytes, entries } = self;
         let key = |entry: &RecordPointer| record_at(bytes, *entry).map_or(&[][..], |(key, _)| key);
+        // An empty lane has nothing to sort.
         let Some(first) = entries.first().map(key) else { return };
         // The common beginning of all keys says nothing.
         let in_common = |common: usize, entry: &RecordPointer| {
@@ -151,6 +159,7 @@ impl Lane {
         for entry in &mut *entries {
             entry.head = head(key(entry), common);
         }
+        // Keys with the same head are compared in full.
         entries.sort_unstable_by(|a, b| a.head.cmp(&b.head).then_with(|| key(a).cmp(key(b))));
     }
 }

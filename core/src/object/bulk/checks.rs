@@ -11,6 +11,7 @@ use crate::object::{Error, Result};
 impl Loaded {
     /// The IDs of all objects, in order: the object schema index.
     fn ids(&self) -> Result<Records<'_>> {
+        // The object schema index has each object once, so two equal keys are one ID given twice.
         let lane = Lanes::SCHEMA_INDEX;
         self.sorted.lane(lane, self.lanes.common(lane)).map_err(Error::temporary_file)
     }
@@ -34,6 +35,7 @@ impl Loaded {
 
     /// Refuses references to objects that were not given.
     pub(super) fn check_references(&self) -> Result<()> {
+        // Both lists are sorted, so one walk through them finds every target.
         let mut ids = self.ids()?;
         let lane = self.lanes.of_references();
         let references = self.sorted.lane(lane, 0);
@@ -42,6 +44,7 @@ impl Loaded {
             Some((key, _)) => id_at_end(key).map(Some),
             None => Ok(None),
         };
+        // Several references can have the same target, so the ID is kept between them.
         let mut id = next_id()?;
         while let Some((target, from)) = references.next().map_err(Error::temporary_file)? {
             let target = id_at_end(target)?;
@@ -57,6 +60,7 @@ impl Loaded {
 
     /// `from` is the object that has the reference, and the field.
     fn dangling(&self, target: ObjId, from: &[u8]) -> Error {
+        // A damaged record still gives an error that names the target.
         let found = from.split_first_chunk().and_then(|(id, field)| {
             let id = ObjId::from_bytes(*id).ok()?;
             let field = StorageId::new(u32::from_be_bytes(field.try_into().ok()?))?;
@@ -77,6 +81,7 @@ impl Loaded {
 }
 
 fn id_at_end(key: &[u8]) -> Result<ObjId> {
+    // Only this program wrote the file, so another content is damage on disk.
     let damaged = || Error::temporary_file(std::io::ErrorKind::InvalidData.into());
     let bytes = key.last_chunk().ok_or_else(damaged)?;
     ObjId::from_bytes(*bytes).map_err(|_| damaged())

@@ -42,6 +42,7 @@ impl Ids {
         #[allow(clippy::cast_possible_truncation, reason = "an ID has 64 bits")]
         let bits = 8 * (ObjId::LEN - uint::len(storage_id.get())) as u32;
         let random = self.random.next_u64();
+        // A load has few types, so a list is searched faster than a map.
         let at = match self.last.iter().position(|(id, _)| *id == storage_id) {
             Some(at) => at,
             None => {
@@ -52,6 +53,7 @@ impl Ids {
         };
         let (_, last) = self.last.get_mut(at)?;
         let left = (1 << bits) - 1 - *last;
+        // Steps are a small part of what is left, so that a type does not run out of IDs.
         let longest = (left >> left_by_steps(bits)).max(1);
         // Another step would change the bytes of the type.
         if left == 0 {

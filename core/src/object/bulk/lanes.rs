@@ -27,6 +27,7 @@ impl Lanes {
         let prefix = object_schema_prefix(schema.index);
         let mut lanes = vec![Lane { prefix, of_objects: false }];
         let mut ids = Vec::new();
+        // Both kinds of lanes begin with a storage ID, so they are put in order together.
         for object_type in &schema.types {
             ids.push((object_type.storage_id, true));
             let fields = object_type.fields.iter();
@@ -41,6 +42,7 @@ impl Lanes {
         let mut of_ids = Vec::with_capacity(ids.len());
         for (id, of_objects) in ids {
             of_ids.push((id, lanes.len()));
+            // The code of storage IDs keeps their order, so the lanes are in the order of the keys.
             lanes.push(Lane { prefix: StorageIdKey::from(id).to_vec(), of_objects });
         }
         Lanes { lanes, of_ids }
@@ -56,6 +58,7 @@ impl Lanes {
 
     /// How many lanes there are, with that of references.
     pub(super) fn len(&self) -> usize {
+        // References are checked and not written, so their lane comes after all others.
         self.lanes.len() + 1
     }
 

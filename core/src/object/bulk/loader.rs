@@ -117,8 +117,12 @@ impl Loader {
 
     /// Adds an object of the schema. After an error, it was not added.
     pub(crate) fn add(&mut self, id: ObjId, data: &ObjectData) -> Result<()> {
+        // An object is checked before any of its records is added, so that an error leaves none
+        // behind.
         let lane = self.check(id, data);
         let lane = lane.map_err(|error| error.about(|| self.new_object(id, data)))?;
+        // Room is made only between two objects, so that a run has all records of an object or
+        // none.
         self.sorter.make_room().map_err(Error::temporary_file)?;
         let mut add = |lane: usize, key: &[u8], content: &[u8]| {
             self.sorter.add(lane, key, content).map_err(Error::temporary_file)
@@ -127,6 +131,7 @@ impl Loader {
         let bytes = &mut self.bytes;
         bytes.clear();
         write_pair(bytes, &[], &[], &layout::object_info(object_type.schema), false);
+        // An object has its own pair and one in the object schema index.
         let mut pairs = 2;
         for (field, rest, value) in data.all_pairs() {
             // A counter has a form of its own in each store, so the value is marked and encoded
@@ -139,6 +144,8 @@ impl Loader {
             pairs += 1;
         }
         add(lane, id.as_bytes(), bytes)?;
+        // The object schema index is sorted like the other pairs, and tells at the end which IDs
+        // exist.
         bytes.clear();
         layout::append_object_schema_key(object_type.schema, id, bytes);
         add(Lanes::SCHEMA_INDEX, bytes, &[])?;
@@ -146,12 +153,14 @@ impl Loader {
             add(*lane, entry, &[])?;
             pairs += 1;
         }
+        // Only references that must not dangle are sorted, to be looked for at the end.
         for (target, field) in &self.references {
             bytes.clear();
             bytes.extend_from_slice(id.as_bytes());
             bytes.extend_from_slice(&field.get().to_be_bytes());
             add(self.lanes.of_references(), target.as_bytes(), bytes)?;
         }
+        // Without references, the check at the end reads nothing.
         self.has_references |= !self.references.is_empty();
         self.progress.objects += 1;
         self.progress.pairs += pairs;
@@ -164,7 +173,9 @@ impl Loader {
     fn check(&mut self, id: ObjId, data: &ObjectData) -> Result<usize> {
         let object_type = data.object_type();
         let has_this_type = self.schema.type_by_storage_id(id.storage_id());
+        // A type of another schema can have the same storage ID and other fields.
         let is_ours = |it: &Arc<_>| Arc::ptr_eq(it, object_type);
+        // An ID with a longer form of its storage ID would stand at another place than its type.
         if !id.is_shortest() || !has_this_type.is_some_and(is_ours) {
             return Err(Error::invalid_argument(format!(
                 "object id {id} is not of type {:?}, whose storage id is {}",
@@ -180,6 +191,7 @@ impl Loader {
             })
         };
         let lane = lane_of(object_type.storage_id)?;
+        // A gap in a list would be damage, and no transaction looks at these pairs again.
         data.check_lists()?;
         self.references.clear();
         data.each_reference(|field, bytes| {
@@ -197,6 +209,7 @@ impl Loader {
         let longest = self.longest;
         self.entries.clear();
         self.entry_lanes.clear();
+        // The store would refuse a key that is too long, but only after hours of work.
         data.each_entry(id, |key| {
             if key.len() > longest {
                 let error = key_too_long(key, longest);
@@ -259,6 +272,7 @@ impl Loaded {
 /// Appends a pair of an object: how long its key is after the object ID, and whether the value is a
 /// counter; how long the value is; and both.
 fn write_pair(out: &mut Vec<u8>, field: &[u8], rest: &[u8], value: &[u8], is_counter: bool) {
+    // The flag shares a number with the length, which saves a byte for each pair.
     write_len((field.len() + rest.len()) << 1 | usize::from(is_counter), out);
     write_len(value.len(), out);
     out.extend_from_slice(field);

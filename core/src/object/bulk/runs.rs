@@ -26,8 +26,10 @@ impl Runs {
 
     /// Appends the records of a sorted buffer as a run.
     pub(super) fn add(&mut self, buffer: &Buffer) -> io::Result<()> {
+        // Large writes keep the disk busy while the next buffer is filled.
         let mut out = BufWriter::with_capacity(WRITTEN, &self.file);
         let mut lens = Vec::with_capacity(20);
+        // A run has its lanes one after the other, so that each lane can be read alone.
         for (number, runs) in self.lanes.iter_mut().enumerate() {
             let start = self.len;
             let mut at = 0;
@@ -41,10 +43,12 @@ impl Runs {
                 self.len += (lens.len() + key.len() + content.len()) as u64;
                 at += 1;
             }
+            // A lane without records has no part in this run.
             if at > 0 {
                 runs.push((start, self.len));
             }
         }
+        // A dropped writer would hide its error.
         out.flush()
     }
 
@@ -52,6 +56,7 @@ impl Runs {
     /// ahead.
     pub(super) fn lane(&self, lane: usize, common: usize, memory: usize) -> io::Result<Merged<'_>> {
         let spans = self.lanes.get(lane).map(Vec::as_slice).unwrap_or_default();
+        // The memory is shared by the runs that are read at the same time.
         let ahead = (memory / spans.len().max(1)).clamp(LEAST_AHEAD, MOST_AHEAD);
         let mut merged =
             Merged { runs: Vec::with_capacity(spans.len()), heap: Vec::new(), begun: false };
@@ -64,6 +69,7 @@ impl Runs {
                 merged.runs.push(run);
             }
         }
+        // All runs begin in the heap, and then the heap is put in order at once.
         merged.heap = (0..merged.runs.len()).collect();
         for at in (0..merged.heap.len() / 2).rev() {
             merged.sift_down(at);
@@ -110,9 +116,11 @@ impl<'f> Run<'f> {
                 return Ok(true);
             }
             if self.at == self.end {
+                // Bytes of half a record at the end mean that the file was cut.
                 let is_whole = rest.is_empty();
                 return if is_whole { Ok(false) } else { Err(io::ErrorKind::InvalidData.into()) };
             }
+            // The bytes of the records that were given are dropped before more are read.
             self.bytes.drain(..self.next);
             self.next = 0;
             let begun = self.bytes.len();
@@ -121,6 +129,7 @@ impl<'f> Run<'f> {
                 usize::try_from(self.end - self.at).map_or(self.ahead, |all| all.min(self.ahead));
             self.bytes.resize(begun + more, 0);
             let into = self.bytes.get_mut(begun..).unwrap_or_default();
+            // Another process cannot reach the file, so a shorter one is an error of the disk.
             if temporary::read_at(self.file, into, self.at)? < more {
                 return Err(io::ErrorKind::UnexpectedEof.into());
             }
@@ -149,6 +158,7 @@ pub(super) struct Merged<'f> {
 impl Merged<'_> {
     /// The next record; `None` at the end.
     pub(super) fn next(&mut self) -> io::Result<Option<Record<'_>>> {
+        // The last record is borrowed until now, so its run goes on only with the next call.
         if self.begun
             && let Some(&first) = self.heap.first()
         {
@@ -157,6 +167,7 @@ impl Merged<'_> {
                 None => false,
             };
             if !has_more {
+                // An ended run leaves the heap, and the last one takes its place.
                 self.heap.swap_remove(0);
             }
             self.sift_down(0);

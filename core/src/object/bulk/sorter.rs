@@ -27,6 +27,7 @@ pub(super) struct Sorter {
 /// How large a buffer may become. One is filled while another one is sorted, and positions in a
 /// buffer have 32 bits.
 fn limit(memory: usize) -> usize {
+    // Two buffers of two fifths leave a fifth for the rest.
     (memory / 5 * 2).min(u32::MAX as usize / 2)
 }
 
@@ -61,6 +62,7 @@ impl Sorter {
 
     /// Makes room for more records, if there is none.
     pub(super) fn make_room(&mut self) -> io::Result<()> {
+        // An object larger than the limit must still find room.
         let has_room = self.buffer.size() < self.limit || self.buffer.records() == 0;
         if has_room { Ok(()) } else { self.spill() }
     }
@@ -77,11 +79,15 @@ impl Sorter {
 
     fn spill(&mut self) -> io::Result<()> {
         let next = match &self.worker {
+            // After a failure the lost records cannot be brought back.
             None if self.has_failed => return Err(self.failure()),
             None => {
+                // The thread starts with the first full buffer: a small load needs neither thread
+                // nor file.
                 self.worker = Some(self.begin()?);
                 Buffer::new(self.lanes)
             }
+            // The emptied buffer comes back, so that two of them are used in turn.
             Some(worker) => match worker.sorted.recv() {
                 Ok((buffer, pairs)) => {
                     self.sorted += pairs;
@@ -91,6 +97,7 @@ impl Sorter {
             },
         };
         let full = std::mem::replace(&mut self.buffer, next);
+        // A send fails only if the thread has ended, and its result says why.
         let sent = self.worker.as_ref().map(|worker| worker.full.send(full));
         if matches!(sent, Some(Ok(()))) { Ok(()) } else { Err(self.failure()) }
     }
@@ -98,6 +105,8 @@ impl Sorter {
     fn begin(&self) -> io::Result<Worker> {
         let mut runs = Runs::new(temporary::file(&self.directory)?, self.lanes);
         let (full, to_sort) = sync_channel::<Buffer>(1);
+        // One buffer waits while another is sorted, so the program is slowed down rather than
+        // memory used up.
         let (done, sorted) = sync_channel(1);
         let thread = Builder::new().name("permazen-sort".to_owned()).spawn(move || {
             for mut buffer in to_sort {
@@ -124,11 +133,14 @@ impl Sorter {
 
     /// All records, sorted. `limit` is about how many bytes of memory reading them may take.
     pub(super) fn finish(mut self) -> io::Result<Sorted> {
+        // All records fit into memory, so no file is written.
         if self.worker.is_none() && !self.has_failed {
             self.buffer.sort();
             return Ok(Sorted::Memory(self.buffer));
         }
+        // The last buffer becomes a run as well, so that there is one form of reading.
         self.spill()?;
+        // Its memory is needed for reading ahead.
         self.buffer = Buffer::new(0);
         match self.worker.take() {
             Some(worker) => Ok(Sorted::Runs(worker.end()?, self.limit / 2)),
@@ -139,6 +151,7 @@ impl Sorter {
 
 impl Worker {
     fn end(self) -> io::Result<Runs> {
+        // Without a sender the thread comes to its end, and the join can return.
         drop(self.full);
         drop(self.sorted);
         match self.thread.join() {

@@ -15,6 +15,7 @@ pub(super) fn file(directory: &Path) -> io::Result<File> {
         let number = SysRng.try_next_u64().map_err(io::Error::other)?;
         let path = directory.join(format!(".permazen-load-{number:016x}"));
         let mut options = OpenOptions::new();
+        // The file is made anew, so that a link another user put there is not followed.
         options.read(true).write(true).create_new(true);
         #[cfg(unix)]
         std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
@@ -22,11 +23,13 @@ pub(super) fn file(directory: &Path) -> io::Result<File> {
         #[cfg(windows)]
         std::os::windows::fs::OpenOptionsExt::custom_flags(&mut options, 0x0400_0000);
         match options.open(&path) {
+            // A file of this name exists, so another number is drawn.
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
             opened => {
                 let file = opened.map_err(|error| {
                     io::Error::new(error.kind(), format!("{}: {error}", directory.display()))
                 })?;
+                // Without its name the file is gone when the process ends, however it ends.
                 #[cfg(not(windows))]
                 std::fs::remove_file(&path)?;
                 return Ok(file);
@@ -50,6 +53,7 @@ pub(super) fn read_at(file: &File, mut bytes: &mut [u8], mut at: u64) -> io::Res
                 at += read as u64;
                 count += read;
             }
+            // A signal can interrupt a read, which is no error.
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
             Err(error) => return Err(error),
         }

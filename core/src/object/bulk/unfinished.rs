@@ -33,6 +33,7 @@ pub(crate) struct UnfinishedLoad {
 impl UnfinishedLoad {
     /// Writes nothing.
     pub(crate) fn new(kv: &Arc<dyn KvDatabase>, options: &TxOptions, retry: Retry) -> Result<Self> {
+        // A random mark cannot be guessed or met by chance.
         let mut identity = [0; 16];
         let drawn = SysRng.try_fill_bytes(&mut identity).map_err(io::Error::other);
         drawn.map_err(Error::Random)?;
@@ -54,6 +55,7 @@ impl UnfinishedLoad {
     ) -> Result<()> {
         self.retry.run(
             Ok,
+            // The store is told how often it failed, so that it can wait or lock.
             |failed| attempt(self.kv.begin(&self.options.after_failures(failed))?),
             Error::is_retryable,
         )
@@ -62,6 +64,7 @@ impl UnfinishedLoad {
     /// To be called in each transaction that writes pairs. Refuses a store that is not marked as
     /// this load has marked it, and the first time one that has objects.
     pub(super) fn check(&self, kv: &dyn KvRead) -> Result<()> {
+        // Only the first transaction looks for objects: later ones find those of this load.
         if !self.is_marked(kv)? || !self.has_pairs.get() && !is_empty(kv)? {
             return Err(changed());
         }
@@ -103,12 +106,16 @@ impl UnfinishedLoad {
             Ok,
             |failed| {
                 let mut tx = self.kv.begin(&self.options.after_failures(failed))?;
+                // The mark of another load, or a finished database, must not be touched.
                 if !self.is_marked(&*tx)? {
                     return Ok(());
                 }
+                // Without pairs, only the mark is taken back.
                 if self.has_pairs.get() {
                     remove_objects(&mut *tx)?;
                 }
+                // The version comes in the same transaction, so the database is whole or still
+                // marked.
                 put_version(&mut *tx)?;
                 tx.commit()
             },
@@ -121,6 +128,7 @@ impl UnfinishedLoad {
 impl Drop for UnfinishedLoad {
     fn drop(&mut self) {
         if !self.is_over
+            // A drop has no caller to give the error to.
             && let Err(error) = self.take_back()
         {
             tracing::warn!(%error, "what was loaded could not be taken back");
@@ -131,6 +139,7 @@ impl Drop for UnfinishedLoad {
 /// Removes everything but the recorded schemas and meta-data of others.
 fn remove_objects(kv: &mut dyn KvWrite) -> permazen_kv::Result<()> {
     let mut meta_data = Vec::new();
+    // The meta-data is kept in memory while everything is removed.
     layout::each_meta_data(kv, |key, value| {
         meta_data.push((key.to_vec(), value.to_vec()));
         Ok(())
@@ -154,6 +163,7 @@ fn is_empty(kv: &dyn KvRead) -> permazen_kv::Result<bool> {
     let objects = OBJECT_SCHEMA_INDEX_SPAN;
     let after = META_DATA_SPAN.max.unwrap_or_default();
     let has_object = kv.at_least(objects.min, objects.max)?.is_some();
+    // Behind the meta-data are the objects and the indexes.
     Ok(!has_object && kv.at_least(after, None)?.is_none())
 }
 
@@ -168,6 +178,7 @@ impl Transaction {
     /// marks the store, so that it is no database until [`UnfinishedLoad::end`] has been called.
     pub(crate) fn begin_load(&self, load: &UnfinishedLoad, schema: &Schema) -> Result<()> {
         let own = self.schema();
+        // The records were made for a schema, whose numbers are in their keys.
         if (own.index, own.id) != (schema.index, schema.id) {
             return Err(changed());
         }

@@ -40,6 +40,7 @@ struct PairLen {
 impl PairLen {
     /// `None` for a pair that no store can have.
     fn new(key: usize, value: usize, is_counter: bool) -> Option<Self> {
+        // The flag shares a number with the length, as in the records.
         let value = value.checked_mul(2)? + usize::from(is_counter);
         Some(PairLen { key: u32::try_from(key).ok()?, value: u32::try_from(value).ok()? })
     }
@@ -83,7 +84,9 @@ impl Loaded {
     ) -> Result<LoadProgress> {
         let mut progress = self.progress;
         tell(progress);
+        // A store can need several times the memory of the pairs that one transaction writes.
         let slice = SLICE.min(self.memory / PART);
+        // Few chunks wait, so that merging does not run far ahead of writing.
         let (to, chunks) = sync_channel(2);
         std::thread::scope(|scope| {
             let merging = std::thread::Builder::new().name("permazen-merge".to_owned());
@@ -93,12 +96,14 @@ impl Loaded {
             // They are kept until they are committed, because the transaction may have to run
             // again.
             let mut kept: Vec<Chunk> = Vec::new();
+            // A look at the next chunk tells whether another transaction is needed.
             while chunks.peek().is_some() {
                 load.retrying(|mut tx| {
                     load.check(&*tx)?;
                     for chunk in &kept {
                         chunk.put(&mut *tx)?;
                     }
+                    // A retry writes the kept chunks again and only then goes on.
                     while kept.iter().map(|chunk| chunk.bytes.len()).sum::<usize>() <= slice
                         && let Some(chunk) = chunks.next()
                     {
@@ -112,11 +117,13 @@ impl Loaded {
                     load.will_have_pairs();
                     Ok(tx.commit()?)
                 })?;
+                // The chunks are given up only after their commit.
                 progress.written +=
                     kept.drain(..).map(|chunk| chunk.pairs.len() as u64).sum::<u64>();
                 tell(progress);
             }
             match merging.join() {
+                // A failed merge ends the chunks early, and its result is the only sign of that.
                 Ok(merged) => merged.map_err(Error::temporary_file)?,
                 Err(_) => return Err(Error::temporary_file(io::Error::other("a panic"))),
             }
@@ -139,6 +146,7 @@ impl Loaded {
                 }
                 .ok_or(io::ErrorKind::InvalidData)?;
                 if chunk.bytes.len() >= CHUNK {
+                    // The next chunk is about as large, so its memory is taken at once.
                     let full = Chunk {
                         bytes: Vec::with_capacity(chunk.bytes.len() + chunk.bytes.len() / 8),
                         pairs: Vec::with_capacity(chunk.pairs.len() + chunk.pairs.len() / 8),

@@ -90,6 +90,7 @@ impl<'t> Content<'t> {
     ) -> Result<Option<Vec<u8>>> {
         match self.encode(part, value) {
             Ok(bytes) => Ok(Some(bytes)),
+            // A value that cannot be an element is found nowhere, which is no error of the search.
             Err(Error::InvalidValue { .. }) => Ok(None),
             Err(error) => Err(error),
         }
@@ -145,8 +146,11 @@ impl<'t> Content<'t> {
     pub(crate) fn mutate<R>(&self, body: impl FnOnce(&Target) -> Result<R>) -> Result<R> {
         let changes = self.tx.store().changes();
         let change = || {
+            // The field is looked up inside the operation, since the object may have moved since
+            // the view was made.
             let (target, before) = (self.target()?, changes.get());
             let result = body(&target)?;
+            // The counter says whether anything was written, so `body` need not say so.
             if changes.get() != before {
                 self.tx.dirty_set.field(self.id, target.field.storage_id, None);
             }
@@ -206,6 +210,7 @@ impl<'t> Content<'t> {
         suffix_len: usize,
     ) -> Result<()> {
         let len = layout::index_key_len(&part.key, value.len(), suffix_len);
+        // Only the length counts, so the key is not made for the check.
         if !part.is_indexed() || self.tx.store().fits(len) {
             return Ok(());
         }
@@ -248,6 +253,7 @@ impl<'t> Content<'t> {
             found = true;
             entries(key.get(prefix_len..).unwrap_or_default(), value, &mut keys)
         })?;
+        // Stores take keys fastest in order.
         keys.sort();
         for key in keys.iter() {
             self.tx.store().remove_entry(key)?;

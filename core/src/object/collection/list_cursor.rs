@@ -60,6 +60,7 @@ impl<'t> ListCursor<'t> {
     /// The errors of [`ListView::get`].
     pub fn step(&mut self) -> Result<Option<Value>> {
         let value = self.step_over(self.next)?;
+        // At the end the place stays, so that elements appended later can still be stepped over.
         self.next += u32::from(value.is_some());
         Ok(value)
     }
@@ -83,6 +84,8 @@ impl<'t> ListCursor<'t> {
         else {
             return Ok(None);
         };
+        // A damaged element is not noted, so `remove` cannot take it for one that the caller has
+        // seen.
         let value = self.list.decode(position, &element)?;
         self.last = Some(SteppedOver { position, element });
         Ok(Some(value))
@@ -97,8 +100,10 @@ impl<'t> ListCursor<'t> {
     pub fn remove(&mut self) -> Result<Value> {
         let last = self.stepped_over()?;
         let value =
+            // The element may have changed since, and then another one would go.
             self.list.encoded().remove_with(last.position, |found| self.same(last, found))?;
         self.next = last.position;
+        // The next call would remove an element that the caller has not seen.
         self.last = None;
         Ok(value)
     }
@@ -131,6 +136,7 @@ impl<'t> ListCursor<'t> {
     pub fn insert(&mut self, value: &Value) -> Result<()> {
         self.list.insert(self.next, value)?;
         self.next += 1;
+        // The positions after this place have moved, so the noted one means another element.
         self.last = None;
         Ok(())
     }

@@ -61,8 +61,11 @@ impl ListView<'_> {
             self.content.check_exists(part, element)?;
         }
         let result = read(&old)?;
+        // Nothing changes, so no pair is written and listeners are not called.
         if old != element {
             let suffix = list_position(at);
+            // Before the first write, so that an element that is too long for its index changes
+            // nothing.
             self.content.check_entry(part, element, suffix.len())?;
             self.content.put(&self.element_key(at), element, Some(&old))?;
             self.content.got(target, (&suffix, element));
@@ -123,6 +126,7 @@ impl ListView<'_> {
     fn insert_values(&self, position: Option<u32>, values: &[Value]) -> Result<()> {
         self.content.mutate(|target| {
             let part = self.element_of(target);
+            // As in Java, missing objects are reported before values that cannot be encoded.
             for value in values {
                 if let Value::Ref(id) = value
                     && part.is_reference()
@@ -185,6 +189,7 @@ impl ListView<'_> {
     /// Queues the removal of the element at a position of a list of `size` elements for listeners.
     fn removed_one(&self, target: &Target, at: u32, size: u32, old: &[u8]) {
         if target.monitored {
+            // A list that becomes empty is told as cleared, in whichever way its last element goes.
             let kind = match size {
                 1 => ChangeKind::ListClear,
                 _ => ChangeKind::ListRemove { index: at, value: old.into() },
@@ -298,6 +303,7 @@ impl ListView<'_> {
     /// The errors of [`remove`](ListView::remove); [`Error::ChangedMeanwhile`] if `keep` changed
     /// the list, directly or by deleting an object that it refers to.
     pub fn retain(&self, mut keep: impl FnMut(&Value) -> bool) -> Result<u32> {
+        // The number is taken before `keep` runs, which may change the list.
         let changes = self.content.tx.store().changes().get();
         let elements = self.positioned()?;
         let mut positions = Vec::new();
@@ -306,6 +312,7 @@ impl ListView<'_> {
                 positions.push(*position);
             }
         }
+        // Without removals the list is not looked at again, whatever `keep` has changed.
         if positions.is_empty() {
             return Ok(0);
         }
@@ -339,6 +346,7 @@ impl ListView<'_> {
         if last >= size {
             return Err(self.outside(last, size));
         }
+        // Clearing needs no positions, and listeners get one change for it.
         if positions.len() == size as usize {
             return self.clear_in(target);
         }
@@ -346,6 +354,7 @@ impl ListView<'_> {
         let mut gone = 0;
         let removed = |at: u32, value: &[u8]| {
             if target.monitored {
+                // The elements removed before it have gone for listeners, so its position is lower.
                 let kind = ChangeKind::ListRemove { index: at - gone, value: value.into() };
                 self.content.changed(target, kind);
             }
@@ -385,6 +394,7 @@ impl ListView<'_> {
     ) -> Result<()> {
         let key = self.content.key(suffix);
         self.content.mutate(|target| {
+            // An index entry led here, but the content decides: the entry may be damage.
             if self.content.get(&key)?.as_deref() != Some(reference) {
                 return Ok(());
             }
@@ -414,6 +424,7 @@ impl ListView<'_> {
         let span = KeySpan::new(&min, max.as_deref());
         self.content.tx.store().each(span, |key, value| {
             if value == element
+                // A malformed key has no position. The caller handles it as a stray one.
                 && let Ok(position) = self.position_of(key, prefix_len)
             {
                 positions.push(position);
@@ -505,6 +516,7 @@ impl Encoded<'_, ListView<'_>> {
         let list = self.0;
         list.content.mutate(|target| {
             let part = list.element_of(target);
+            // As in Java, missing objects are reported before bytes that are no value.
             for element in elements {
                 list.content.check_exists(part, element)?;
             }
@@ -548,6 +560,8 @@ impl Encoded<'_, ListView<'_>> {
                 at + 1,
                 |_| true,
                 |_, value| {
+                    // The closure runs before the element goes, so its failure leaves the list as
+                    // it was.
                     result = read.take().map(|read| read(value)).transpose()?;
                     list.removed_one(target, at, size, value);
                     Ok(())

@@ -32,6 +32,8 @@ impl Chunk {
         let mut chunk = Chunk { from, bytes: Vec::new(), ends: Vec::new() };
         let mut expected = from;
         list.content.tx.store().each(KeySpan::new(&min, Some(&max)), |key, value| {
+            // A gap would move to another place unseen, so an operation that moves elements refuses
+            // it.
             if position_in(key.get(prefix_len..).unwrap_or_default()) != Ok(expected) {
                 return Err(hole(list, expected));
             }
@@ -40,6 +42,7 @@ impl Chunk {
             chunk.ends.push(chunk.bytes.len());
             Ok(())
         })?;
+        // The scan ended early: the list is shorter than its last position says.
         if expected != to {
             return Err(hole(list, expected));
         }
@@ -117,6 +120,7 @@ pub(in crate::object) fn remove(
     mut removed: impl FnMut(u32, &[u8]) -> Result<()>,
 ) -> Result<()> {
     let content = &list.content;
+    // A chunk as long as the distance keeps all values that are overwritten in memory.
     let chunk_len = (end - first).max(CHUNK);
     let (mut chunk, mut below);
     chunk = Chunk::default();
@@ -132,6 +136,7 @@ pub(in crate::object) fn remove(
             if goes {
                 removed(position, value)?;
             }
+            // The old position gets another element, so its entry goes in any case.
             content.unindex(part, value, &list_position(position))?;
             if goes {
                 by += 1;

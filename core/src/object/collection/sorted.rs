@@ -53,6 +53,7 @@ impl<'t> Sorted<'t> {
         match (field.map(|field| &field.kind), &self.value) {
             (Some(ResolvedKind::Set { element }), None) => (element, None),
             (Some(ResolvedKind::Map { key, value }), Some(_)) => (key, Some(value)),
+            // The object has no such field any more, so the definition of the view is all there is.
             (_, value) => (&self.key, value.as_deref()),
         }
     }
@@ -175,6 +176,7 @@ impl<'t> Sorted<'t> {
                 content.describe()
             )));
         }
+        // The object may have moved since the check above, so the parts are looked up again.
         content.mutate(|target| {
             let (keys, values) = self.parts_in(Some(&target.field));
             content.check_exists(keys, key)?;
@@ -232,6 +234,7 @@ impl<'t> Sorted<'t> {
         if target.monitored {
             let (key, new) = (key.into(), value.into());
             let change = match old {
+                // A set has no values, so a pair of it can only be new here.
                 _ if values.is_none() => ChangeKind::SetAdd { value: key },
                 Some(old) => ChangeKind::MapReplace { key, old: old.into(), new },
                 None => ChangeKind::MapAdd { key, value: new },
@@ -296,6 +299,7 @@ impl<'t> Sorted<'t> {
     ) -> Result<Option<T>> {
         self.content.mutate(|target| {
             let pair = self.decode_end(direction, |key, value| {
+                // The bytes are lent only for the call, so they are copied for the removal.
                 Ok((key.to_vec(), value.to_vec(), decode(key, value)?))
             })?;
             let Some((key, value, popped)) = pair else { return Ok(None) };
@@ -312,6 +316,7 @@ impl<'t> Sorted<'t> {
         mut keep: impl FnMut(&[u8], &[u8]) -> Result<bool>,
     ) -> Result<usize> {
         let is_map = self.value.is_some();
+        // The iterator is read to its end first: `keep` may change the collection.
         let copies = self.iter(is_map, |key, value| Ok((key.to_vec(), value.to_vec())));
         let mut unwanted = Vec::new();
         for (key, value) in copies.collect::<Result<Vec<_>>>()? {

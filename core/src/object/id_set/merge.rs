@@ -96,11 +96,14 @@ impl<'t> Merge<'t> {
         source: &'t dyn ScanSource,
         direction: Direction,
     ) -> Self {
+        // A node that occurs in several places becomes one part, so that it is read once.
         let mut layout = Layout { sources: vec![vec![node]], known: HashMap::new() };
         let mut parts = Vec::new();
+        // The list of sources grows while parts are made, and ends when none is new.
         while let Some(nodes) = layout.sources.get_mut(parts.len()).map(std::mem::take) {
             let operands = Node::flattened(nodes, |op| matches!(op, Op::Union));
             let kind = match operands[..] {
+                // A single node that is no union is made as it is.
                 [node] => Kind::of(node, source, direction, &mut layout),
                 _ => layout.union(operands),
             };
@@ -113,6 +116,7 @@ impl<'t> Merge<'t> {
 
     /// The next ID.
     pub(in crate::object) fn next(&mut self) -> Result<Option<ObjId>> {
+        // A change can add or remove IDs anywhere, so no old answer holds.
         if self.counter.get() != self.changes {
             self.changes = self.counter.get();
             self.forget();
@@ -120,9 +124,11 @@ impl<'t> Merge<'t> {
         while let Some(from) = self.from {
             match self.ask(from)? {
                 Head::At(found) => {
+                    // At the last position there is no next one, which ends the merge.
                     self.from = found.checked_add(1);
                     return Ok(Some(ObjId::of_number(turned(found, self.direction))));
                 }
+                // The whole said only that nothing comes before this position.
                 Head::NotBefore(next) => self.from = Some(next),
                 Head::End => self.from = None,
             }
@@ -158,6 +164,7 @@ impl<'t> Merge<'t> {
         let mut answer = None;
         loop {
             if let Some(number) = next.take() {
+                // A number without a part does not occur, and the end is a safe answer for it.
                 let Some(part) = self.parts.get_mut(number) else { return Ok(Head::End) };
                 match (part.head, &mut part.kind) {
                     // The last answer holds for this target too.
@@ -174,6 +181,7 @@ impl<'t> Merge<'t> {
                     _ => self.asking.push(Asking { part: number, last: 0, asked: 0 }),
                 }
             }
+            // No part waits, so the answer is that of the whole.
             let Some(asking) = self.asking.last_mut() else {
                 return Ok(answer.unwrap_or(Head::End));
             };
@@ -206,6 +214,7 @@ impl<'n> Layout<'n> {
     /// The number of the part for this node.
     fn part(&mut self, node: &'n Node) -> usize {
         let next = self.sources.len();
+        // A new part gets the next number, which is the place of its source.
         let number = *self.known.entry(std::ptr::from_ref(node)).or_insert(next);
         if number == next {
             self.sources.push(vec![node]);
@@ -237,6 +246,7 @@ impl Head {
 
     /// The part of this answer that also holds for any subset.
     fn weakened(self) -> Self {
+        // A subset can lack the ID itself.
         match self {
             Head::At(head) => Head::NotBefore(head),
             head => head,
@@ -252,6 +262,7 @@ impl Head {
 /// Where a plain stream has its first ID at or after `target`.
 fn first_of(plain: &mut Plain<'_>, target: Position, direction: Direction) -> Result<Head> {
     let mut next = plain.next()?;
+    // One step is tried before a seek, since the next ID is often the wanted one.
     if next.is_some_and(|id| position(id, direction) < target) {
         plain.skip_to(target);
         next = plain.next()?;
@@ -278,6 +289,8 @@ impl<'t> Kind<'t> {
             (Op::Difference, [of, without]) => {
                 // A difference of a difference removes both sets from the first one.
                 let (mut of, mut without) = (&**of, vec![&**without]);
+                // A long chain of differences would ask a part for each of them, one inside the
+                // other.
                 while let (Op::Difference, [inner, more]) = (&of.op, &of.operands[..]) {
                     without.push(&**more);
                     of = &**inner;
@@ -287,6 +300,7 @@ impl<'t> Kind<'t> {
             (Op::Within(filter), [of]) => {
                 Kind::Within { of: layout.part(of), filter: filter.clone() }
             }
+            // Other numbers of operands do not occur; an empty union has no IDs.
             _ => layout.union(Vec::new()),
         }
     }
@@ -309,6 +323,7 @@ impl<'t> Kind<'t> {
                     Some(Head::NotBefore(head)) => heads.push(Reverse((head, true, asking.last))),
                     Some(Head::End) | None => {}
                 }
+                // Each operand is asked once before the least of their IDs is known.
                 if let Some(part) = parts.get(*asked) {
                     *asked += 1;
                     return Move::Ask(*part);
@@ -334,21 +349,26 @@ impl<'t> Kind<'t> {
             },
             Kind::Difference { of, without } => match (answer, asking.asked) {
                 (None, _) => Move::Ask(*of),
+                // What the first set lacks need not be looked for in the second.
                 (Some(head), 1) if head != Head::At(target) => Move::Answer(head.weakened()),
                 (Some(_), 1) => Move::Ask(*without),
                 (Some(taken), _) if taken == Head::At(target) => Move::Answer(Head::behind(target)),
                 (Some(_), _) => Move::Answer(Head::At(target)),
             },
             Kind::Within { of, filter } => match answer {
+                // The next ID of the set can be outside the filter, so it is only a lower bound.
                 Some(Head::At(head)) if head != target => Move::Answer(Head::NotBefore(head)),
                 Some(head) => Move::Answer(head),
                 None => {
+                    // The filter is asked first, since it costs no read.
                     let id = turned(target, direction).to_be_bytes();
                     match filter.locate(&id, direction) {
                         FilterPosition::Inside => Move::Ask(*of),
                         FilterPosition::Past => Move::Answer(Head::End),
                         FilterPosition::Ahead(bound) => match position_at(bound, direction) {
                             next if next > target => Move::Answer(Head::NotBefore(next)),
+                            // A bound before the target is no step forward, and the search must not
+                            // stand still.
                             _ => Move::Answer(Head::behind(target)),
                         },
                     }
@@ -365,6 +385,7 @@ fn position_at(bound: Bound<&[u8]>, direction: Direction) -> Position {
         Bound::Unbounded => &[],
     };
     let fill = match (direction, bound) {
+        // Backward, the last ID with these first bytes is the first that is met.
         (Direction::Reverse, Bound::Included(_) | Bound::Unbounded) => 0xff,
         _ => 0,
     };

@@ -45,7 +45,9 @@ impl Node {
     /// intersections, those of which they are intersections.
     pub(in crate::object) fn flattened(nodes: Vec<&Node>, is_op: fn(&Op) -> bool) -> Vec<&Node> {
         let (mut open, mut found) = (nodes, Vec::new());
+        // The list is taken from its end, so it is turned to keep the order.
         open.reverse();
+        // The usual case needs no set of seen nodes.
         if open.len() == 1 && open.iter().all(|node| !is_op(&node.op)) {
             return open;
         }
@@ -72,6 +74,7 @@ impl Node {
         // The answers of nodes with operands, because a node can occur in several places.
         let mut known = HashMap::new();
         while let Some((node, asked)) = open.last_mut() {
+            // The answer of the operand that was asked last says how this node goes on.
             let said = (*asked > 0).then_some(last);
             let answer = match (&node.op, said) {
                 (Op::Keys { prefix, filter }, _) => {
@@ -80,8 +83,10 @@ impl Node {
                 (Op::Sorted(ids), _) => Some(ids.binary_search(&id).is_ok()),
                 (Op::Union, Some(true)) => Some(true),
                 (Op::Intersection, Some(false)) => Some(false),
+                // Without the ID in the first set, the second need not be asked.
                 (Op::Difference, Some(false)) if *asked == 1 => Some(false),
                 (Op::Difference, Some(said)) if *asked == 2 => Some(!said),
+                // The filter costs no read, so it is asked before the operand.
                 (Op::Within(filter), None) if !filter.contains(id.as_bytes()) => Some(false),
                 (Op::Union | Op::Intersection | Op::Difference | Op::Within(_), _) => None,
             };
@@ -94,9 +99,11 @@ impl Node {
                 }
                 continue;
             }
+            // An operation that ran out of operands has the answer of the last one.
             last = answer.unwrap_or(last);
             let node = *node;
             open.pop();
+            // Plain nodes are asked again rather than remembered, since most occur once.
             if !open.is_empty() && !node.operands.is_empty() {
                 known.insert(std::ptr::from_ref(node), last);
             }
@@ -110,6 +117,7 @@ impl Drop for Node {
     fn drop(&mut self) {
         let mut open = std::mem::take(&mut self.operands);
         while let Some(node) = open.pop() {
+            // A node that another set still uses keeps its operands.
             if let Some(mut node) = Arc::into_inner(node) {
                 open.append(&mut node.operands);
             }

@@ -54,12 +54,14 @@ impl Transaction {
         for schema in self.bundle().schemas() {
             let prefix = layout::object_schema_prefix(schema.index);
             for object_type in &schema.types {
+                // A filter without IDs of this type gives no span.
                 let wanted = wanted.intersect(&ids_of_types([object_type.storage_id]));
                 spans.extend(wanted.each_span(&prefix));
             }
         }
         let spans: Vec<_> =
             spans.iter().map(|(min, max)| KeySpan::new(min, max.as_deref())).collect();
+        // All spans are known, so a store far away can fetch them at once.
         self.store().prefetch(&spans);
         let mut count = 0;
         for span in spans {

@@ -27,6 +27,7 @@ pub(in crate::object) fn position(id: ObjId, direction: Direction) -> Position {
 pub(in crate::object) fn turned(number: u64, direction: Direction) -> u64 {
     match direction {
         Direction::Forward => number,
+        // The complement of a number falls as the number rises.
         Direction::Reverse => !number,
     }
 }
@@ -96,6 +97,7 @@ impl<'t> Plain<'t> {
                     Direction::Reverse => position(*id, *direction) >= target,
                 });
                 match direction {
+                    // A place before the present one is no step back.
                     Direction::Forward => *from = (*from).max(before),
                     Direction::Reverse => *to = (*to).min(before),
                 }
@@ -116,9 +118,11 @@ pub(super) fn count_ids(
     let Some((mut min, max)) = span_of(prefix, filter) else { return Ok(0) };
     let (mut count, mut last) = (0, None);
     loop {
+        // The seek behind the last object can leave nothing of the range.
         if max.as_ref().is_some_and(|max| min >= *max) {
             return Ok(count);
         }
+        // The count goes on over several visits, each of which begins behind an object.
         let (mut passed, mut fault) = (0, None);
         source.with_read(&mut |kv| {
             let span = KeySpan::new(&min, max.as_deref());
@@ -139,6 +143,7 @@ pub(super) fn count_ids(
         })?;
         match (fault, last) {
             (Some(fault), _) => return Err(fault),
+            // The object has many keys, so the next visit begins behind all of them.
             (None, Some(id)) if passed >= KEYS_OF_ONE => {
                 min.truncate(prefix.len());
                 min.extend_from_slice(id.as_bytes());
@@ -229,6 +234,7 @@ impl<'t> KeyIds<'t> {
                 Some(id) => id,
                 None => {
                     let error = no_id_in(key);
+                    // After damage the place is not known, so the scan ends.
                     self.scan.finish();
                     return Err(error);
                 }
@@ -253,6 +259,7 @@ impl<'t> KeyIds<'t> {
                     return Ok(Some(id));
                 }
                 FilterPosition::Past => {
+                    // In this direction no more IDs are wanted.
                     self.scan.finish();
                     return Ok(None);
                 }
@@ -262,6 +269,7 @@ impl<'t> KeyIds<'t> {
                         Direction::Forward => push_lower(&mut self.target, bound),
                         Direction::Reverse => push_upper(&mut self.target, bound),
                     };
+                    // A bound that no key reaches needs no seek, and the next key is looked at.
                     if reachable {
                         self.scan.skip_to(&self.target);
                     }
@@ -282,6 +290,7 @@ impl<'t> KeyIds<'t> {
     }
 
     fn restart(&mut self) {
+        // The prefix is kept at the start of the target, so that it needs no memory of its own.
         self.target.truncate(self.prefix_len);
         let (min, max) = span_or_none(&self.target, &self.filter);
         self.scan.restart(min, max);
@@ -296,6 +305,7 @@ impl<'t> KeyIds<'t> {
         let direction = self.scan.direction();
         self.target.truncate(self.prefix_len);
         self.target.extend_from_slice(&turned(position, direction).to_be_bytes());
+        // Backward, the scan stops before the key, so the key after the ID is given.
         if direction == Direction::Forward || extend_to_after_prefix(&mut self.target) {
             self.scan.skip_to(&self.target);
         }

@@ -44,6 +44,7 @@ pub(crate) fn any_id() -> ColumnFilter {
 /// The filter that wants the IDs of these types.
 pub(crate) fn ids_of_types(types: impl IntoIterator<Item = StorageId>) -> ColumnFilter {
     let mut types: Vec<_> = types.into_iter().collect();
+    // Equal types would give overlapping ranges.
     types.sort_unstable();
     // The ranges of a filter must not overlap.
     types.dedup();
@@ -81,9 +82,11 @@ pub(in crate::object) fn ids_within(filter: &ColumnFilter) -> Option<(ObjId, Obj
         id.get_mut(..bytes.len())?.copy_from_slice(bytes);
         Some(u64::from_be_bytes(id))
     };
+    // Without bounds on both sides, there is no smallest or largest ID to name.
     let (lower, upper) = filter.hull()?;
     let first = match lower {
         Bound::Included(bytes) => number(bytes)?,
+        // After the greatest ID there is none.
         Bound::Excluded(id) => u64::from_be_bytes(id.try_into().ok()?).checked_add(1)?,
         Bound::Unbounded => return None,
     };
@@ -112,6 +115,7 @@ impl<'t> IdSet<'t> {
 
     /// These IDs.
     pub(crate) fn of_ids(source: &'t dyn ScanSource, mut ids: Vec<ObjId>) -> Self {
+        // A merge needs its lists in order, each ID once.
         ids.sort_unstable();
         ids.dedup();
         Self::of(source, Node::plain(Op::Sorted(ids.into())))
@@ -196,6 +200,7 @@ impl<'t> IdSet<'t> {
     }
 
     pub(crate) fn within(&self, wanted: ColumnFilter) -> IdSet<'t> {
+        // A filter on keys narrows the scan itself, so it is joined with the filter that is there.
         match &self.node.op {
             Op::Keys { prefix, filter } => {
                 let filter = filter.intersect(&wanted);
@@ -205,6 +210,7 @@ impl<'t> IdSet<'t> {
                 op: Op::Within(filter.intersect(&wanted)),
                 operands: self.node.operands.clone(),
             }),
+            // A combination has no keys of its own, so the filter goes around it.
             _ => self.combined(Op::Within(wanted), [] as [&IdSet<'t>; 0]),
         }
     }
@@ -246,6 +252,7 @@ impl<'t> IdSet<'t> {
     /// The errors of the first step of [`IdSet::iter`].
     pub fn first(&self) -> Result<Option<ObjId>> {
         match &self.node.op {
+            // A single range is answered with one seek and without a scan.
             Op::Keys { prefix, filter } if filter.is_one_range() => {
                 first_id(self.source, prefix, filter, Direction::Forward)
             }
@@ -281,6 +288,7 @@ impl<'t> IdSet<'t> {
     pub fn count(&self) -> Result<usize> {
         match &self.node.op {
             Op::Keys { prefix, filter } if filter.is_one_range() => {
+                // Keys are counted where they lie, without a scan that could go on after changes.
                 count_ids(self.source, prefix, filter)
             }
             _ => self.iter().try_fold(0, |count, id| id.map(|_| count + 1)),
@@ -290,6 +298,7 @@ impl<'t> IdSet<'t> {
     /// The filter of the IDs, if the set has all objects that the filter wants.
     pub(crate) fn filter_of_all(&self) -> Option<&ColumnFilter> {
         match &self.node.op {
+            // A prefix means the keys of an index, which need not have all objects.
             Op::Keys { prefix, filter } if prefix.is_empty() => Some(filter),
             _ => None,
         }
@@ -335,6 +344,7 @@ impl std::fmt::Debug for Ids<'_> {
 impl Ids<'_> {
     /// Skips the IDs below `id`, from both ends. Cheap if `id` is near.
     pub fn skip_to(&mut self, id: ObjId) {
+        // The back end learns of the skip by this ID, since it reaches the place only later.
         self.from = self.from.max(Some(id));
         let new = || Stream::new(&self.node, self.source, Direction::Forward);
         self.front.get_or_insert_with(new).skip_to(position(id, Direction::Forward));
@@ -366,11 +376,13 @@ impl Ids<'_> {
                 }
                 Some(Ok(id))
             }
+            // Where both ends meet, neither gives more.
             Ok(_) => {
                 self.done = true;
                 None
             }
             Err(error) => {
+                // After an error the next ID is not known.
                 self.done = true;
                 Some(Err(error))
             }

@@ -141,6 +141,8 @@ impl<'t> BothEnds<'t> {
         };
         match (walk?, found) {
             (Walk::Plain(walk), FoundEntry::Plain(kept)) => {
+                // The bytes of a short value are in `kept`, so they get a place that lives as long
+                // as the entry.
                 *room = Room { id: Some(kept.id()), value: kept.short_value() };
                 let id = room.id.as_ref()?;
                 let value = walk.value(kept, &room.value);

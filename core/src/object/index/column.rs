@@ -204,6 +204,8 @@ impl ColumnFilter {
     pub(crate) fn locate(&self, bytes: &[u8], direction: Direction) -> FilterPosition<'_> {
         match direction {
             Direction::Forward => {
+                // The ranges ascend, so the first one that does not end before the value is the
+                // only candidate.
                 let at = self.ranges.partition_point(|(_, upper)| !below_upper(bytes, upper));
                 match self.ranges.get(at) {
                     None => FilterPosition::Past,
@@ -212,6 +214,7 @@ impl ColumnFilter {
                 }
             }
             Direction::Reverse => {
+                // Backward, the last one that begins at or below the value is the only candidate.
                 let at = self.ranges.partition_point(|(lower, _)| above_lower(bytes, lower));
                 match at.checked_sub(1).and_then(|at| self.ranges.get(at)) {
                     None => FilterPosition::Past,

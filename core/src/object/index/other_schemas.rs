@@ -151,7 +151,10 @@ impl IndexOverlay {
         }
         let Some(id) = id_in(&self.shape, key, ends)? else { return Ok(false) };
         for hidden in self.hidden.iter().filter(|hidden| hidden.of_type == id.storage_id()) {
+            // All objects of the type are hidden, so its schema need not be looked up.
             let Some(schema) = hidden.schema else { return Ok(true) };
+            // The schema of an object is not in the key of its entry, so the object schema index is
+            // asked.
             if kv.get(&layout::object_schema_key(schema, id))?.is_some() {
                 return Ok(true);
             }
@@ -184,6 +187,8 @@ impl IndexOverlay {
         direction: Direction,
     ) -> Result<SourceEntries<'k>> {
         let (own, other) = (self.shape.prefix(), merged.shape.prefix());
+        // The span is one of the viewed index. In the other index, the same values have another
+        // prefix.
         let min = moved(span.min, own, other);
         let max = span.max.map_or_else(|| after_prefix(other), |max| moved(max, own, other));
         // Nothing follows the last possible key.
@@ -209,6 +214,8 @@ fn judged<'k>(
             Err(error) => return Some(Err(error.into())),
         };
         match judge(&key, &mut ends) {
+            // A damaged entry ends the scan. An entry of an unknown value is an error only where it
+            // is reached.
             Ok(Judged::Shown) => Some(Ok(SourceEntry { key, prefix, fault: None })),
             Ok(Judged::LeftOut) => None,
             Ok(Judged::Unknown(fault)) => Some(Ok(SourceEntry { key, prefix, fault: Some(fault) })),
@@ -227,6 +234,7 @@ enum Judged {
 
 impl MergedIndex {
     fn judge(&self, key: &[u8], ends: &mut Vec<usize>) -> Result<Judged> {
+        // An entry without an object ID cannot be one of the wanted types.
         let Some(id) = id_in(&self.shape, key, ends)? else { return Ok(Judged::LeftOut) };
         // For objects of other types, the entries of that index mean something else.
         if !self.types.contains(&id.storage_id()) {
@@ -237,6 +245,7 @@ impl MergedIndex {
             if encoding.decode_all(value).is_ok() {
                 continue;
             }
+            // The program has said that such values do not count.
             if self.skips_unknown {
                 return Ok(Judged::LeftOut);
             }
@@ -269,6 +278,7 @@ fn id_in(shape: &IndexShape, key: &[u8], ends: &mut Vec<usize>) -> Result<Option
 fn moved(bound: &[u8], from: &[u8], to: &[u8]) -> Option<Vec<u8>> {
     match bound.strip_prefix(from) {
         Some(rest) => Some([to, rest].concat()),
+        // A bound outside of the index stays outside of the other one, at the same end.
         None if bound < from => Some(to.to_vec()),
         None => after_prefix(to),
     }
@@ -291,6 +301,8 @@ impl ScanOverlay for IndexOverlay {
         }
         let mut buffer = self.shape.prefix().to_vec();
         loop {
+            // All sources are in the same order, so the next entry is the lowest of their next
+            // ones.
             sources.iter_mut().try_for_each(Source::fill)?;
             let heads = sources.iter().enumerate();
             let heads = heads.filter_map(|(at, source)| Some((at, source.next.as_ref()?.rest())));
@@ -305,6 +317,7 @@ impl ScanOverlay for IndexOverlay {
             // An object that has moved since the view was opened has its entry twice.
             for source in &mut sources {
                 if let Some(same) = source.next.take_if(|next| next.rest() == entry.rest()) {
+                    // The entry is one, so a fault in either source is a fault of it.
                     entry.fault = entry.fault.or(same.fault);
                 }
             }

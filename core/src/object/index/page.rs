@@ -44,6 +44,7 @@ impl<'t> IndexView<'t> {
         mut read: impl FnMut(IndexEntryRef<'_, 't>) -> Result<T>,
     ) -> Result<EntryPage<T>> {
         let mut page = EntryPage { read: Vec::new(), ends: None, more: false };
+        // One more than the page, to see without another seek whether there are more.
         let batch = limit.saturating_add(1).min(LARGEST_BATCH);
         let mut scan = IndexScan::new(self.source, self.selection.clone(), direction);
         scan.read_at_once(batch);

@@ -100,6 +100,7 @@ impl IdAtEnd {
     #[inline]
     fn append(id: u64, key: &[u8], bytes: &mut Vec<u8>) -> KeptEntry {
         let (at, len) = (bytes.len() as u64, key.len() as u64);
+        // A length that does not fit into its bits is stored before the key.
         if len >= LONG {
             bytes.extend_from_slice(&len.to_be_bytes());
         }
@@ -122,12 +123,15 @@ impl Keep for IdAtEnd {
         let (_, rest) = key.split_at_checked(self.start)?;
         let (value, id) = rest.split_last_chunk::<{ ObjId::LEN }>()?;
         let id = u64::from_be_bytes(*id);
+        // Damage has no short form. `keep` reports it.
         if !ObjId::is_number(id) {
             return None;
         }
         match self.plain_end {
             PlainEnd::Lens(lens) => {
                 let kept = KeptEntry { id, value: u64::from_be_bytes(*rest.first_chunk::<8>()?) };
+                // The length must agree with that of the key, or the ID is not where it seems to
+                // be.
                 let is_short = value.len() <= 8 && value.len() == lens.after(kept.first_byte());
                 (is_short && !value.is_empty()).then_some(kept)
             }
@@ -146,6 +150,7 @@ impl Keep for IdAtEnd {
     }
 
     fn key<'b>(&self, kept: KeptEntry, bytes: &'b [u8]) -> Cow<'b, [u8]> {
+        // The key was not appended, so it is put together again from its parts.
         if let PlainEnd::Lens(lens) = self.plain_end
             && kept.first_byte() != 0
         {
@@ -193,6 +198,7 @@ impl<'t> PlainWalk<'t> {
         };
         let mut scan = LiveScan::keeping(keep, source.as_scan_source(), min, max, direction)
             .through(selection.scan_overlay());
+        // The caller may want only the first rows, so the first seek reads few.
         if end == EndOfValue::Trusted {
             scan.read_at_once(FIRST_ROWS);
         }
@@ -203,6 +209,7 @@ impl<'t> PlainWalk<'t> {
     #[inline]
     pub(super) fn at_hand(&mut self) -> Option<KeptEntry> {
         let kept = self.scan.at_hand()?;
+        // The caller goes on with `next`, which can seek.
         if let Some(wanted) = &self.wanted
             && !wanted.contains(kept.id())
         {
@@ -219,6 +226,7 @@ impl<'t> PlainWalk<'t> {
             if self.wanted.as_ref().is_none_or(|wanted| wanted.contains(kept.id())) {
                 return Ok(Some(kept));
             }
+            // The caller never sees this entry, so nothing else would find that it is damaged.
             if self.scan.keep().end == EndOfValue::Trusted {
                 self.check()?;
             }

@@ -65,6 +65,7 @@ impl IndexShape {
 
     /// A composite index of a type.
     pub fn of_index(object_type: &ResolvedType, index: &ResolvedIndex) -> IndexShape {
+        // The fields of an index are simple, so none is left out.
         let encoding = |field: &Arc<ResolvedField>| Some(field.simple()?.encoding.clone());
         IndexShape::new(
             index.storage_id,
@@ -86,6 +87,7 @@ fn map_key_encodings(bundle: &SchemaBundle, value: StorageId) -> Vec<Arc<dyn Enc
         if !field.is_indexed() {
             continue;
         }
+        // Equal encodings need no look at the object to tell them apart.
         if let Some(encoding) = map_key_of(&occurrence.object_type, value)
             && !encodings.iter().any(|known| known.is_same(&**encoding))
         {
@@ -158,6 +160,8 @@ impl Transaction {
         let mut field_known = false;
         let own = self.schema();
         // Older objects have entries in indexes that the schema of the transaction lacks.
+        // The schema of the transaction comes first: in others, the name may be that of another
+        // field.
         for schema in std::iter::once(&own).chain(bundle.schemas().iter().rev()) {
             let Some(object_type) = schema.object_type(type_name) else { continue };
             let shape = match object_type.index(name) {

@@ -59,6 +59,7 @@ impl Selection {
             if *lower > min {
                 min.clone_from(lower);
             }
+            // `None` compares as lower than any bound, but means that there is none.
             if upper.is_some() && max.as_ref().is_none_or(|max| upper.as_ref() < Some(max)) {
                 max.clone_from(upper);
             }
@@ -108,6 +109,7 @@ impl Selection {
         checked.extend(filtered.filter(|(_, filter)| filter.is_some()).map(|(column, _)| column));
         let (min, max) = span.unwrap_or_else(|| {
             let max = after_prefix(&prefix);
+            // Without a filter, the span is that of all keys with the single values so far.
             (prefix, max)
         });
         (min, max, checked)

@@ -70,6 +70,7 @@ static NUMBERS_OR_NULL: [u8; 256] = lens_of_numbers(1);
 static REFERENCES_OR_NULL: [u8; 256] = {
     #[allow(clippy::cast_possible_truncation, reason = "it is 8")]
     let mut lens = [ObjId::LEN as u8; 256];
+    // No reference begins with a zero byte: object IDs have a storage ID above 0.
     lens[0] = 0;
     lens[0xff] = 1;
     lens
@@ -82,6 +83,7 @@ const fn lens_of_numbers(of_null: u8) -> [u8; 256] {
         lens[first as usize] = long::len_after_first(first);
         first += 1;
     }
+    // A primitive number is never null, so `ff` begins no value of it.
     lens[0xff] = of_null;
     lens
 }
@@ -106,6 +108,7 @@ impl IdPlace {
         if let Some(lens) = lens {
             return IdPlace::After(prefix_len, lens);
         }
+        // Several values of fixed length still have the ID at one place.
         let widths: Option<usize> = values.iter().map(|value| value.fixed_width()).sum();
         widths.map_or(IdPlace::Anywhere, |width| IdPlace::At(prefix_len + width))
     }
@@ -300,6 +303,8 @@ impl IndexShape {
         {
             return Ok(id);
         }
+        // The short way does not know all encodings. They say whether the key is right, and why
+        // not.
         self.id_after_values(key)
     }
 
@@ -350,6 +355,7 @@ impl IndexShape {
                 Ok(())
             },
         )?;
+        // Bytes after the last column are damage.
         reader.finish()
     }
 
@@ -393,6 +399,8 @@ impl IndexShape {
         let decoded = match self.values.get(column) {
             Some(encoding) => encoding.decode_all(bytes),
             None if column == self.values.len() => ObjId::from_slice(bytes).map(Value::Ref),
+            // The keys of a map can be decoded here only if all maps of the index have one
+            // encoding.
             None => match (self.kind, self.only_map_key()) {
                 (IndexKind::MapValue, Some(encoding)) => encoding.decode_all(bytes),
                 _ => layout::parse_list_position(bytes).map(|position| {

@@ -234,6 +234,7 @@ impl<'t> IndexView<'t> {
     /// The view with an overlay instead of the one it has; `None` shows exactly the entries of the
     /// index.
     pub(crate) fn through(&self, overlay: Option<Arc<IndexOverlay>>) -> Self {
+        // The view shows exactly the index already, so its selection stays shared.
         if overlay.is_none() && self.selection.overlay.is_none() {
             return self.clone();
         }
@@ -265,6 +266,7 @@ impl<'t> IndexView<'t> {
         wanted.sort_unstable();
         wanted.dedup();
         self.changed(|selection| {
+            // Each restriction adds to the earlier ones.
             if let Some(schemas) = &selection.schemas {
                 wanted.retain(|schema| schemas.contains(schema));
             }
@@ -284,6 +286,7 @@ impl<'t> IndexView<'t> {
         or_null: bool,
     ) -> Result<Self> {
         let mut filter = ids_of_types(types);
+        // Null is encoded as `ff`, above all object IDs, so its range is the last one.
         if or_null {
             filter = filter.or_above(Bound::Included(NULL.to_vec()));
         }
@@ -411,6 +414,8 @@ impl<'t> IndexView<'t> {
         }
         match self.with_prefix(values) {
             Ok(view) => view.id_set(),
+            // A value that cannot be in the index has no objects. Only the number of values is a
+            // mistake.
             Err(Error::InvalidArgument { .. }) => Ok(IdSet::empty(self.source.as_scan_source())),
             Err(error) => Err(error),
         }
@@ -434,6 +439,7 @@ impl<'t> IndexView<'t> {
                 true
             })
         });
+        // A restriction of positions or map keys leaves out some entries of an object.
         let suffix = filters.get(id_column + 1).is_some_and(Option::is_some);
         // The IDs are not stored in order, or not all of them count.
         if !single || suffix || self.selection.tuples.is_some() {
@@ -444,16 +450,21 @@ impl<'t> IndexView<'t> {
         let mut ids = IdSet::of_keys(source, prefix.clone(), filter.clone());
         if let Some(overlay) = overlay {
             for HiddenObjects { of_type, schema } in &overlay.hidden {
+                // Hidden objects of any schema are left out by their type alone.
                 ids = match schema {
                     None => ids.within(ids_of_other_types(*of_type)),
                     Some(schema) => {
                         let there = layout::object_schema_prefix(*schema);
+                        // The object schema index lists the objects of the schema, which are taken
+                        // away from the set.
                         let hidden = ids_of_types([*of_type]);
                         ids.difference(&IdSet::of_keys(source, there, hidden))
                     }
                 };
             }
         }
+        // Merged entries come after the hidden ones were taken away: these are hidden only in the
+        // own index.
         if let Some(overlay) = overlay {
             let values = prefix.get(shape.prefix().len()..).unwrap_or_default();
             let merged = overlay.merged.iter().map(|merged| {
@@ -461,6 +472,7 @@ impl<'t> IndexView<'t> {
                 IdSet::of_keys(source, [merged.shape.prefix(), values].concat(), filter)
             });
             ids = ids.union_all(merged);
+            // Objects that were added have no entries in any index.
             if overlay.adds() {
                 let added = IdSet::of_ids(source, overlay.added_after(&prefix).collect());
                 ids = ids.union(&added.within(filter));
@@ -478,6 +490,7 @@ impl<'t> IndexView<'t> {
     /// [`with_value`](Encoded::with_value) and [`id_set`](Self::id_set), without a view in between.
     pub(crate) fn id_set_of_value(&self, value: &[u8]) -> Option<IdSet<'t>> {
         let Selection { shape, filters, tuples, columns: _, schemas, overlay } = &*self.selection;
+        // A filter of the value column would make the set another one.
         let [None, of_objects, rest @ ..] = &filters[..] else { return None };
         let is_plain = shape.id_column() == 1
             && tuples.is_none()

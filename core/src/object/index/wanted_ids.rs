@@ -41,6 +41,7 @@ impl WantedIds {
     pub(super) fn pass<K: Keep>(&self, scan: &mut LiveScan<'_, K>, target: &mut Vec<u8>) {
         let direction = scan.direction();
         let Some(key) = scan.current_key() else { return };
+        // A key that is too short is damage. The walk reports it, so nothing is skipped.
         let Some((values, id)) = key.split_last_chunk::<{ ObjId::LEN }>() else { return };
         target.clear();
         target.extend_from_slice(values);

@@ -114,6 +114,7 @@ impl<E> Default for RunOptions<'_, E> {
 
 impl<E> RunOptions<'_, E> {
     fn refused(&mut self, refused: NotMoved<E>) {
+        // The listener gets every refusal, and the report only the first ones.
         if let Some(listener) = &mut self.on_refusal {
             listener(&refused);
         }
@@ -192,9 +193,11 @@ pub(crate) fn in_batches<B: Batches>(
     // They are counted for the listener alone.
     let counted = if options.progress.is_some() { count(batches)? } else { None };
     let size = options.objects;
+    // The first batch has the full size, and shrinks only if there are conflicts.
     let mut run = Run { moved: 0, refused: 0, counted, seen: 0, size, ..Run::default() };
     for _ in 0..PASSES {
         let before = run.moved;
+        // The caller wants to stop, which is no failure.
         if run.pass(batches, options)?.is_break() {
             return Ok((run.moved, run.refused, MigrationEnd::Stopped));
         }
@@ -238,12 +241,15 @@ impl Run {
     ) -> Result<ControlFlow<()>, B::Error> {
         let mut last = None;
         loop {
+            // An object that was refused is not tried again in a later pass.
             let mut next = Next::new(options.objects, &self.passed_over);
             batches.look(last, &mut next)?;
             let (found, end) = (next.found, next.end);
+            // Nothing was read, so the pass is at its end.
             if end.is_none() {
                 return Ok(ControlFlow::Continue(()));
             }
+            // The pass goes on behind the last object that was read, even if that was passed over.
             last = end;
             if self.move_found(found, batches, options)?.is_break() {
                 return Ok(ControlFlow::Break(()));
@@ -259,6 +265,7 @@ impl Run {
         options: &mut RunOptions<'_, B::Error>,
     ) -> Result<ControlFlow<()>, B::Error> {
         while !found.is_empty() {
+            // The pause is between two batches, so there is none before the first.
             if std::mem::replace(&mut self.pause_due, true) {
                 thread::sleep(options.pause);
             }
@@ -303,6 +310,7 @@ fn move_batch<B: Batches>(
     }
     let half = |size: usize| (size.min(found.len()) / 2).max(1);
     loop {
+        // The store runs the body again after a conflict, and a smaller batch conflicts less.
         let mut tried = false;
         let result = batches.transact(false, &mut |tx| {
             // This is run again after a conflict.
@@ -344,10 +352,13 @@ fn attempt<B: Batches>(
             }
             // Meanwhile others have deleted or moved it.
             Ok(None) => {}
+            // A failed store fails for all objects, so the run ends.
             Err(error) if B::ends_run(&error) => return Err(error),
+            // The other objects of the batch can still move.
             Err(error) => done.refused.push(NotMoved { id: found.1, error }),
         }
     }
+    // Index entries of the batch are written together at its end.
     moves.finish()?;
     Ok(done)
 }
@@ -370,15 +381,18 @@ impl<'p> Next<'p> {
 
 impl Visitor for Next<'_> {
     fn begin(&mut self) {
+        // The transaction for reading can be run again, and the objects are then read anew.
         *self = Next::new(self.batch, self.passed_over);
     }
 
     fn found(&mut self, found: ObjectToMove) -> ControlFlow<()> {
         self.looked_at += 1;
+        // The place is noted even for an object that is passed over, so that the pass goes on.
         self.end = Some(found);
         if !self.passed_over.contains(&found.1) {
             self.found.push_back(found);
         }
+        // A long transaction for reading keeps old versions in the store.
         match self.found.len() < self.batch && self.looked_at < LOOKED_AT {
             true => ControlFlow::Continue(()),
             false => ControlFlow::Break(()),
@@ -415,6 +429,7 @@ fn count<B: Batches>(batches: &B) -> Result<Option<u64>, B::Error> {
         batches.look(last, &mut counting)?;
         count += counting.count;
         last = counting.last;
+        // Fewer than a full round were left.
         if counting.count < LOOKED_AT {
             return Ok(Some(count as u64));
         }

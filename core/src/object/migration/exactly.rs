@@ -38,6 +38,7 @@ impl Transaction {
             // Others may have deleted the object since it was found, which is no error.
             Err(error) => return self.find_info(id)?.map_or(Ok(None), |_| Err(error)),
         };
+        // Another program has moved the object, so the plan for it does not hold.
         if old.object_type().schema != from {
             return Ok(None);
         }
@@ -97,6 +98,7 @@ impl Transaction {
     pub fn migrate_exactly(&self, id: ObjId, schema: SchemaId) -> Result<bool> {
         let schema = self.recorded(schema)?;
         let from = self.object_type(id)?.schema;
+        // An object that is there already must not be read and written again.
         if from == schema.index {
             return Ok(false);
         }
@@ -155,7 +157,9 @@ fn content(
     let mut is_refused = matches!(accepted, Losses::Refused);
     // In the order of the storage IDs, in which content is kept.
     for field in new_type.fields_by_storage_id() {
+        // The same storage ID means the same encoding, so the bytes stay.
         if let Some(same) = old_type.field_by_storage_id(field.storage_id) {
+            // Only the types of objects that a reference allows can differ.
             let lost = lost_references(tx, old, same, field);
             if lost.is_empty() {
                 old.pairs(same)
@@ -164,6 +168,7 @@ fn content(
             }
             losses.extend(lost);
         }
+        // A new field without a namesake starts with its default.
         let Some(from) = old_type.field(&field.name) else { continue };
         let conversion = |policy| {
             FieldConversion { renamed: [&[], &[]], policy, old, from, to: field, tx }.content()
@@ -174,6 +179,7 @@ fn content(
             if losses.last().is_none_or(|last: &LostValue| !last.is_of(&from.name)) {
                 losses.push(loss(&from.name, lost.clone()));
             }
+            // The caller accepts losses, so the nearest value takes the place of the exact one.
             if !is_refused {
                 converted = conversion(LossPolicy::Lossy);
             }
@@ -189,6 +195,7 @@ fn content(
     }
     let gone = old_type.fields.iter().filter(|field| new_type.field(&field.name).is_none());
     for field in gone {
+        // A field with its default loses nothing.
         if let Some(value) = stored_text(old, field) {
             losses.push(loss(&field.name, (value, "there is no such field".to_owned())));
         }
@@ -205,6 +212,7 @@ fn content(
     };
     match accepted {
         Losses::Accepted(accepted) if !is_refused => {
+            // The losses are reported, and the object moves.
             *accepted = Some(lost);
             Ok(new.finish())
         }
@@ -224,6 +232,7 @@ fn lost_references(
     from: &Arc<ResolvedField>,
     to: &Arc<ResolvedField>,
 ) -> Vec<LostValue> {
+    // A collection loses references of its parts, and a simple field its own.
     let parts = from.sub_fields().zip(to.sub_fields()).chain([(from, to)]);
     let references = parts.filter(|(part, _)| part.is_reference());
     let lost = references.filter_map(|(before, after)| {

@@ -63,6 +63,7 @@ impl<'d> FieldConversion<'_, 'd> {
     /// The content that the field gets.
     pub(crate) fn content(&self) -> std::result::Result<NewContent<'d>, Lost> {
         use ResolvedKind::{Counter, List, Map, Set, Simple};
+        // The old content does not matter, so it is not even read.
         if self.policy == LossPolicy::Reset {
             return Ok(NewContent::Default);
         }
@@ -124,6 +125,7 @@ impl<'d> FieldConversion<'_, 'd> {
     ) -> std::result::Result<NewContent<'d>, Lost> {
         match value().and_then(convert) {
             Ok(bytes) => Ok(NewContent::Pairs(vec![(Cow::Borrowed(&[]), Cow::Owned(bytes))])),
+            // A value that may be lost gives way to the default.
             Err(_) if self.policy == LossPolicy::Lossy => Ok(NewContent::Default),
             Err(lost) => Err(lost),
         }
@@ -138,6 +140,7 @@ impl<'d> FieldConversion<'_, 'd> {
         renamed: Renamed<'_>,
     ) -> std::result::Result<NewContent<'d>, Lost> {
         let into_set = matches!(self.to.kind, ResolvedKind::Set { .. });
+        // A set has no duplicates, but a list that becomes one can have some.
         let from_list = matches!(self.from.kind, ResolvedKind::List { .. });
         let mut converted: Vec<Vec<u8>> = Vec::new();
         for element in elements {
@@ -178,8 +181,10 @@ impl<'d> FieldConversion<'_, 'd> {
         from: &ResolvedField,
         renamed: Renamed<'_>,
     ) -> std::result::Result<NewContent<'d>, Lost> {
+        // A gap in the list would move its elements.
         self.check_positions()?;
         let elements: Vec<&[u8]> = self.old.values_of(self.from, from).collect();
+        // Null stands for the empty collection, in both directions.
         let null = || self.to.simple().filter(|to| to.encoding.supports_null());
         let lossy = self.policy == LossPolicy::Lossy;
         match elements[..] {
@@ -219,6 +224,7 @@ impl<'d> FieldConversion<'_, 'd> {
                 .part(Some(keys.0), keys.1, keys.2, key)
                 .and_then(|key| Ok((key, self.part(Some(values.0), values.1, values.2, value)?)));
             match entry {
+                // Entries are put in order when the object is built.
                 Ok((key, value)) => converted.push((Cow::Owned(key), Cow::Owned(value))),
                 Err(_) if self.policy == LossPolicy::Lossy => {}
                 Err(lost) => return Err(lost),
@@ -249,6 +255,7 @@ impl<'d> FieldConversion<'_, 'd> {
             }
         };
         let lost = |reason: String| (value_text(from_simple, bytes), reason);
+        // Which types a reference allows is not a matter of its encoding.
         if let (Some(from), true) = (from, to_simple.reference.is_some())
             && self.tx.lost(from, to, bytes)
         {
@@ -258,6 +265,7 @@ impl<'d> FieldConversion<'_, 'd> {
         }
         let conversion = Conversion::new(from_encoding, &*to_simple.encoding);
         let conversion = conversion.renaming(renamed);
+        // The exact conversion comes first even if losses are accepted, since it may lose nothing.
         match conversion.exact(bytes) {
             Ok(converted) => Ok(converted),
             Err(_) if self.policy == LossPolicy::Lossy => {
@@ -305,6 +313,7 @@ impl<'d> FieldConversion<'_, 'd> {
                 .decode_all(&counted)
                 .ok()
                 .and_then(|value| value.to_counter()),
+            // Java casts a number to the counter, and drops what does not fit.
             Err(_) if self.policy == LossPolicy::Lossy => {
                 from.encoding.decode_all(bytes).ok().and_then(|value| value.to_counter())
             }
@@ -354,6 +363,7 @@ pub(crate) fn value_text(simple: Option<&ResolvedSimple>, bytes: &[u8]) -> Strin
             false => shown(&text),
         }),
     });
+    // Damaged bytes are shown as they are, since the message is about them.
     text.unwrap_or_else(|_| format!("{} (damaged)", permazen_kv::Hex(bytes)))
 }
 
@@ -361,6 +371,7 @@ pub(crate) fn value_text(simple: Option<&ResolvedSimple>, bytes: &[u8]) -> Strin
 pub(crate) fn stored_text(data: &ObjectData, field: &ResolvedField) -> Option<String> {
     match &field.kind {
         ResolvedKind::Simple(simple) => {
+            // A stored default is no loss.
             let stored = data.stored(field).filter(|bytes| !simple.is_default(bytes))?;
             Some(value_text(Some(simple), stored))
         }

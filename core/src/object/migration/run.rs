@@ -120,6 +120,7 @@ struct Lost {
 impl Lost {
     fn add(&mut self, objects: u64, lost: impl IntoIterator<Item = WouldLose>, most: usize) {
         self.objects += objects;
+        // All losses are counted, but only the first ones are kept.
         let room = most.saturating_sub(self.first.len());
         self.first.extend(lost.into_iter().take(room));
     }
@@ -184,6 +185,7 @@ impl<'a> MigrateObjects<'a> {
     /// Moves only these objects. Those that do not exist are passed over.
     pub fn only_objects(mut self, ids: impl IntoIterator<Item = ObjId>) -> Self {
         let mut ids: Vec<ObjId> = ids.into_iter().collect();
+        // The objects are shown in order, so that a run can go on behind the last one.
         ids.sort_unstable();
         ids.dedup();
         self.moves.wanted = ToMove::Objects(ids);
@@ -272,6 +274,7 @@ impl ObjectMoves<'_> {
         let begin = |failed| {
             // The schema to which objects move may have none yet. It must not be removed as unused.
             let config = TransactionConfig::without_schema().schema_removal(SchemaRemoval::Never);
+            // The failures are counted for the store, which can then wait longer or lock.
             let config = config.kv_options(self.options.after_failures(failed).ending_here());
             self.db.begin(&if reading { config.read_only() } else { config })
         };
@@ -289,6 +292,7 @@ impl ObjectMoves<'_> {
         let to = tx.recorded(self.to)?;
         let start = ids.partition_point(|id| last.is_some_and(|(_, last)| *id <= last));
         for &id in ids.get(start..).unwrap_or_default() {
+            // An object that is gone or moved already is passed over.
             let found = match tx.find_info(id)? {
                 Some(info) if info.schema != to.index => (info.schema, id),
                 _ => continue,
@@ -311,16 +315,20 @@ impl ObjectMoves<'_> {
     ) -> Result<()> {
         let (to, bundle) = (tx.recorded(self.to)?, tx.bundle());
         let mut indexes: Vec<_> = bundle.schemas().iter().map(|schema| schema.index).collect();
+        // The schemas are gone through by number, so that the place of a run is a number and an ID.
         indexes.sort_unstable();
         let types: Vec<StorageId> = match types {
             Some(types) => types.iter().copied().collect(),
             None => to.types.iter().map(|it| it.storage_id).collect(),
         };
         for index in indexes {
+            // The target's own objects need no move, and schemas before the place were gone
+            // through.
             if index == to.index || last.is_some_and(|(last, _)| index < last) {
                 continue;
             }
             let mut ids = tx.objects_in_schema(index)?.of_types(types.iter().copied());
+            // Within the schema of the place, the run goes on behind the ID.
             if let Some((_, id)) = last.filter(|(last, _)| *last == index) {
                 ids = ids.range((Bound::Excluded(id), Bound::Unbounded));
             }
@@ -343,6 +351,7 @@ impl Batches for ObjectMoves<'_> {
 
     fn look(&self, last: Option<ObjectToMove>, visitor: &mut dyn Visitor) -> Result<()> {
         self.retrying(true, |tx| {
+            // The visitor forgets what an earlier attempt showed.
             visitor.begin();
             match &self.wanted {
                 ToMove::All => self.each_of_types(&tx, None, last, visitor),
@@ -357,12 +366,14 @@ impl Batches for ObjectMoves<'_> {
             // A batch that was rolled back has lost nothing.
             self.lost_in_batch.take();
             let done = body(&tx)?;
+            // A dry run ends without a commit, which takes back all moves.
             if is_dry {
                 return Ok(done);
             }
             tx.commit()?;
             Ok(done)
         })?;
+        // The losses count only now, when the batch can no longer be rolled back.
         let Lost { objects, first } = self.lost_in_batch.take();
         self.lost.borrow_mut().add(objects, first, self.listed);
         Ok(done)
@@ -376,6 +387,7 @@ impl Batches for ObjectMoves<'_> {
         let moved = moves.each(|tx, late| {
             tx.migrate_by_rule(id, from, &tx.recorded(self.to)?, late, &mut losses)
         })?;
+        // A refused object has lost nothing, since it stays.
         if let Losses::Accepted(Some(lost)) = losses {
             self.lost_in_batch.borrow_mut().add(1, [lost], self.listed);
         }

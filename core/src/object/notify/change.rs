@@ -177,6 +177,7 @@ impl FieldChange {
 
     fn value_of(&self, part: &ResolvedField, bytes: &[u8]) -> Result<Value> {
         let damaged = |reason: &dyn std::fmt::Display| {
+            // The bytes were stored, so they can be damaged. That is no mistake of the listener.
             Error::inconsistent(format!(
                 "{}: {}: {reason}",
                 describe(self.id, part),

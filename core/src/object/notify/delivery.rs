@@ -16,6 +16,8 @@ use crate::schema::{ResolvedField, ResolvedType};
 impl Transaction {
     /// Calls the listeners to the changes that are queued, also to those that they make themselves.
     pub(in crate::object) fn deliver(&self) -> Result<()> {
+        // Listeners may queue more changes, so the queue is asked again each time, and not borrowed
+        // meanwhile.
         while let Some(changes) = self.notifier.take_next() {
             changes.iter().try_for_each(|queued| self.tell(queued))?;
         }
@@ -46,8 +48,10 @@ impl Transaction {
         failed: fn(Error) -> Error,
     ) -> Result<()> {
         for monitor in listeners.of_field(change.field.storage_id) {
+            // The type filter costs nothing, so it comes before the walk along the path.
             if monitor.watch.watches(change.id) {
                 let referrers = self.observers(&monitor.watch, change.id)?;
+                // A listener with a path is called only if some object observes this one.
                 if !referrers.is_empty() {
                     (monitor.listener)(self, change, &referrers).map_err(failed)?;
                 }
@@ -81,7 +85,10 @@ impl Transaction {
     // ------------------------------------------------------------------ immediate notifications
 
     pub(crate) fn tell_created(&self, id: ObjId) -> Result<()> {
+        // The sets are held, because a listener may register others. Those are not called for this
+        // object.
         let (hooks, listeners) = (self.notifier.hooks(), self.notifier.listeners());
+        // Listeners may not do what only the copy that called them may.
         let _plain = self.outside_of_copies();
         let of_type = id.storage_id();
         for (_, hook) in hooks.iter().flat_map(|hooks| hooks.of_creation(of_type)) {
@@ -95,6 +102,7 @@ impl Transaction {
 
     pub(crate) fn tell_schema_changed(&self, change: &SchemaChange) -> Result<()> {
         let listeners = self.notifier.listeners();
+        // Listeners may not do what only the copy that called them may.
         let _plain = self.outside_of_copies();
         let of_type = change.id.storage_id();
         for (_, listener) in listeners.iter().flat_map(|all| all.of_schema_change(of_type)) {
@@ -105,6 +113,7 @@ impl Transaction {
 
     pub(crate) fn tell_deleting(&self, id: ObjId) -> Result<()> {
         let (hooks, listeners) = (self.notifier.hooks(), self.notifier.listeners());
+        // Until the hooks have run, a deletion within them must leave this object to the outer one.
         self.being_deleted.set_calling_hooks(id, true);
         let heard = self.tell_those_of_deletion(hooks.as_deref(), id, of_hook);
         // A listener, unlike a hook, may delete the object within another deletion.
@@ -138,6 +147,7 @@ impl Transaction {
     /// The objects from which the path of `watch` leads to `target`, in ascending order.
     fn observers(&self, watch: &Watch, target: ObjId) -> Result<Vec<ObjId>> {
         let mut current = vec![target];
+        // The path is walked from its end, since only the changed object is known.
         for (position, step) in watch.path().iter().enumerate().rev() {
             let mut before = BTreeSet::new();
             for id in current {
@@ -154,6 +164,7 @@ impl Transaction {
                     }
                 }
             }
+            // The filter of a position is for the objects before the step of that number.
             let filter = watch.filter(position);
             current = before
                 .into_iter()
@@ -166,6 +177,7 @@ impl Transaction {
 
 /// The error of a hook, marked as such: the operation that caused its call is undone.
 fn of_hook(error: Error) -> Error {
+    // A hook in a hook has marked it already. A second mark would hide the cause.
     match error {
         Error::Hook(_) => error,
         error => Error::Hook(error.into()),
@@ -176,6 +188,7 @@ fn of_hook(error: Error) -> Error {
 /// operation.
 fn of_listener(error: Error) -> Error {
     match error {
+        // A listener in a listener has marked it already. A second mark would hide the cause.
         Error::Listener(_) => error,
         error => Error::listener(error),
     }

@@ -124,6 +124,8 @@ impl Watch {
     }
 
     fn check(&self, bundle: &SchemaBundle) -> Result<()> {
+        // The path is checked when it is registered, not when it is walked in the middle of a
+        // change.
         for step in &self.path {
             let item = bundle.item(step.storage_id());
             if item.is_none_or(|item| item.kind() != ItemKind::ReferenceField) {
@@ -146,6 +148,7 @@ impl Watch {
         };
         let filter = |filter: &IdFilter| filter.renumbered(&now);
         Some(Watch {
+            // A path with a step that is not there cannot lead to any object.
             path: self.path.iter().map(step).collect::<Option<_>>()?,
             filters: self.filters.iter().map(|found| found.as_ref().map(filter)).collect(),
         })
@@ -377,6 +380,7 @@ impl ListenerSet {
             watch: &Watch,
             listener: &Arc<L>,
         ) -> Option<ListenerId> {
+            // The same listener may watch along several paths, and is called for each of them.
             let is_known = |other: &&Monitor<L>| {
                 other.watch == *watch && Arc::ptr_eq(&other.listener, listener)
             };
@@ -453,6 +457,7 @@ impl ListenerSet {
                 set.insert(registration.id, &registered);
             }
         }
+        // Registrations of items that are not here are kept: later schemas may have these items.
         set.registrations.clone_from(&self.registrations);
         set
     }
@@ -464,6 +469,8 @@ impl ListenerSet {
         if self.is_for(bundle) {
             return self;
         }
+        // The lock is held while the set is made, so that other threads wait for it and do not make
+        // it too.
         let mut elsewhere = self.elsewhere.0.lock().unwrap_or_else(PoisonError::into_inner);
         match elsewhere.as_ref().filter(|set| set.is_for(bundle)) {
             Some(set) => Arc::clone(set),

@@ -146,6 +146,7 @@ impl Notifier {
         if self.installed.get() {
             return Err(Error::ListenersInstalled);
         }
+        // If other transactions share the set, `make_mut` copies it, so they do not see the change.
         change(to_change(&mut self.listeners.borrow_mut(), bundle))
     }
 
@@ -166,6 +167,7 @@ impl Notifier {
 
     fn asks(&self, whether: impl Fn(&ListenerSet) -> bool) -> bool {
         let asks = |listeners: &Listeners| listeners.borrow().as_deref().is_some_and(&whether);
+        // While silent, nothing is queued, so nothing can be delivered later either.
         !self.silent.get() && (asks(&self.hooks) || asks(&self.listeners))
     }
 
@@ -230,6 +232,7 @@ impl Notifier {
     pub(in crate::object) fn hold_queued(&self) -> bool {
         let mut held = self.held.borrow_mut();
         let Some(held) = &mut *held else { return false };
+        // A part without changes would only make the list of the held ones longer.
         held.extend(self.queue.take().filter(|pending| !pending.changes.is_empty()));
         true
     }
@@ -245,6 +248,7 @@ impl Notifier {
                 ByMove::All => true,
                 ByMove::AllBut(set) => field != set,
             };
+            // The cause is noted now: when the change is delivered, that call has ended.
             let queued = Queued { number, change, cause: self.calls.current(), by_move };
             pending.changes.entry(field).or_default().push(queued);
         }
@@ -265,6 +269,7 @@ impl Notifier {
 
     /// Takes the changes of the field with the lowest storage ID.
     pub(super) fn take_next(&self) -> Option<Vec<Queued>> {
+        // As in Java, fields are told by their storage IDs, not in the order of the changes.
         let (_, changes) = self.queue.borrow_mut().as_mut()?.changes.pop_first()?;
         Some(changes)
     }
@@ -313,6 +318,8 @@ impl Notifier {
         if let (Some(len), Some(held)) = (mark.held, &mut *self.held.borrow_mut()) {
             held.truncate(len);
         }
+        // Numbers are given in order, so all from `next` on belong to the operation that was
+        // undone.
         if let (Some(next), Some(pending)) = (mark.queued, &mut *self.queue.borrow_mut()) {
             pending
                 .changes

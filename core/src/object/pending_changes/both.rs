@@ -36,8 +36,10 @@ impl Both<'_> {
             None if writes.removes.contains(key) => return None,
             None => old?.to_vec(),
         };
+        // An adjustment is added to what the puts left.
         let Some(by) = writes.adjusts.get(key) else { return Some(value) };
         match self.before.decode_counter(&value) {
+            // A counter wraps around, as in the store.
             Ok(count) => Some(self.before.encode_counter(count.wrapping_add(*by)).to_vec()),
             // A value that is no counter is not adjusted.
             Err(_) => Some(value),
@@ -47,6 +49,7 @@ impl Both<'_> {
     /// A pair that had `old` before as a change, if the writes change it.
     pub(super) fn pair(&self, key: &[u8], old: Option<&[u8]>) -> Option<NetPair> {
         let new = self.new_value(key, old);
+        // A write of the same value is no change.
         (new.as_deref() != old).then(|| NetPair {
             key: key.into(),
             old: old.map(Into::into),
@@ -81,6 +84,7 @@ impl Both<'_> {
     /// All keys of `span` that the writes touch, each with the value that it had.
     pub(super) fn touched(&self, span: KeySpan<'_>) -> Result<BTreeMap<Vec<u8>, Option<Vec<u8>>>> {
         let mut touched = BTreeMap::new();
+        // A removed range has pairs that only the snapshot knows.
         for removed in self.removed(span) {
             for pair in self.before.scan(removed, Direction::Forward)? {
                 let (key, value) = pair?;
@@ -88,6 +92,7 @@ impl Both<'_> {
             }
         }
         let written: Vec<&Vec<u8>> =
+            // A removed key that is put again was found above, with its old value.
             self.written(span).filter(|key| !touched.contains_key(*key)).collect();
         // A new object has no pairs yet. One seek says so for all of them.
         let is_new = written.len() > 1 && self.before.at_least(span.min, span.max)?.is_none();
@@ -119,6 +124,7 @@ impl Both<'_> {
 
     /// The parts of `span` that are removed.
     fn removed<'k>(&'k self, span: KeySpan<'k>) -> impl Iterator<Item = KeySpan<'k>> {
+        // A removed range can reach beyond the span on both sides.
         self.writes.removes.overlapping(span).map(move |removed| {
             let max = match (removed.max, span.max) {
                 (Some(a), Some(b)) => Some(a.min(b)),

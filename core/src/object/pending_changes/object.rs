@@ -26,6 +26,8 @@ enum OwnPair {
 
 impl OwnPair {
     fn of(bundle: &SchemaBundle, id: ObjId, value: Option<&[u8]>) -> OwnPair {
+        // An own pair that is missing means that there is no object, whatever other pairs there
+        // are.
         let Some(value) = value else { return OwnPair::Absent };
         let known = layout::parse_object_info(value)
             .ok()
@@ -39,10 +41,12 @@ pub(super) fn changes_of(of: &Both<'_>, id: ObjId) -> Result<VecDeque<NetChange>
     let end = layout::prefix_end(id.as_bytes());
     let mut touched = of.touched(KeySpan::new(id.as_bytes(), end.as_deref()))?;
     let own = &id.as_bytes()[..];
+    // The writes may not touch the own pair, and then the snapshot has it.
     let old = match touched.get(own) {
         Some(old) => old.clone(),
         None => of.old_value(own)?,
     };
+    // The same value is read with the schemas of then and of now.
     let new = of.new_value(own, old.as_deref());
     let before = OwnPair::of(of.former, id, old.as_deref());
     let after = OwnPair::of(of.now, id, new.as_deref());
@@ -101,9 +105,11 @@ fn is_content(field: &ResolvedField, rest: &[u8], value: &[u8], of: &Both<'_>) -
 impl Object<'_, '_> {
     /// Adds a touched pair, if it is not as it was.
     fn add(&mut self, key: &[u8], old: Option<&[u8]>) {
+        // A pair that was written with its old value is no change.
         let Some(changed) = self.of.pair(key, old) else { return };
         let new = changed.new.as_deref();
         let split = key.get(ObjId::LEN..).and_then(layout::split_field_key);
+        // The same pair can be of a field before and of none after, or the other way.
         let side = |object_type: &Option<Arc<ResolvedType>>, value: Option<&[u8]>| {
             let (Some((field, rest)), Some(value)) = (split, value) else { return None };
             let field = object_type.as_ref()?.field_by_storage_id(field)?;
@@ -111,6 +117,7 @@ impl Object<'_, '_> {
         };
         let (was, is): (Option<Pair>, Option<Pair>) =
             (side(&self.before, old), side(&self.after, new));
+        // Such a pair would otherwise be in no change at all.
         let is_stray = (old.is_some() && was.is_none()) || (new.is_some() && is.is_none());
         // A pair can be content on one side only, for example after a move. Then it is given both
         // as a pair and as content of its field.
@@ -125,6 +132,7 @@ impl Object<'_, '_> {
     }
 
     fn finish(mut self) -> Result<VecDeque<NetChange>> {
+        // Each field is taken from the map once, with the field that follows it.
         let mut fields = Vec::new();
         while let Some((storage_id, mut touched)) = self.fields.pop_first() {
             let find = |object_type: &Option<Arc<ResolvedType>>| {
@@ -154,9 +162,11 @@ impl Object<'_, '_> {
             (a, b) => a.is_some().cmp(&b.is_some()),
         });
         let Object { id, before, after, strays, .. } = self;
+        // An object that stays in its schema is a change only if a field is.
         let stays = before.as_ref().zip(after.as_ref());
         let is_same = stays.is_some_and(|(before, after)| before.schema_of == after.schema_of);
         let mut changes: VecDeque<NetChange> = strays.into_iter().map(NetChange::Pair).collect();
+        // A created, deleted or moved object is a change even without a field.
         if !is_same || !fields.is_empty() {
             changes.push_front(NetChange::Object(NetObject { id, before, after, fields }));
         }
@@ -179,6 +189,7 @@ impl Object<'_, '_> {
             ResolvedKind::Counter => {
                 NetContent::Counter { old: self.count(&old), new: self.count(&new) }
             }
+            // A set's pair has the element in its key and an empty value.
             ResolvedKind::Set { .. } => {
                 let elements = |pairs: Vec<Pair>| pairs.into_iter().map(|(key, _)| key).collect();
                 NetContent::Set { removed: elements(old), added: elements(new) }
@@ -222,11 +233,13 @@ impl Object<'_, '_> {
         let end = layout::prefix_end(&prefix);
         let span = KeySpan::new(&prefix, end.as_deref());
         let mut stored = BTreeMap::new();
+        // Only touched pairs are at hand, so the others are read from the snapshot.
         for pair in self.of.before.scan(span, Direction::Forward)? {
             let (key, value) = pair?;
             stored.insert(key.into_owned(), Some(value.into_owned()));
         }
         let mut all = stored;
+        // A new element has no pair in the snapshot.
         for key in self.of.written(span) {
             all.entry(key.clone()).or_default();
         }
@@ -251,6 +264,7 @@ fn successor(
     own: &Option<Arc<ResolvedType>>,
 ) -> Option<Arc<ResolvedField>> {
     let other = in_type.as_ref()?.field(&field.name)?;
+    // The field's own definition is in both types, so it has a content of its own.
     let is_taken = own.as_ref()?.field_by_storage_id(other.storage_id).is_some();
     let is_like = discriminant(&other.kind) == discriminant(&field.kind);
     (is_like && !is_taken).then(|| Arc::clone(other))
@@ -258,6 +272,7 @@ fn successor(
 
 /// The value of a simple field; the default if nothing is stored.
 fn value_of(field: Option<&ResolvedField>, pairs: Vec<Pair>) -> Option<Box<[u8]>> {
+    // A missing pair means the default on this side.
     let default = || field?.simple()?.default.clone();
     pairs.into_iter().next().map(|(_, value)| value).or_else(default)
 }
@@ -271,6 +286,7 @@ fn maps(old: Vec<Pair>, new: Vec<Pair>, is_same: bool) -> NetContent {
     let gone = old.into_iter().map(|(key, old)| NetMapEntry { key, old: Some(old), new: None });
     let mut entries: Vec<NetMapEntry> = gone.collect();
     let added = new.into_iter().map(|(key, new)| NetMapEntry { key, old: None, new: Some(new) });
+    // Keys of two definitions can have the same bytes and mean different things.
     if !is_same {
         entries.extend(added);
         return NetContent::Map { entries };

@@ -54,6 +54,7 @@ impl Transaction {
             return Ok(None);
         }
         let schemas = self.bundle();
+        // The writes are lent while the store waits, so `body` must not change the transaction.
         self.store.transaction("a detached transaction", |kv| {
             let Some(pending) = kv.pending() else { return Ok(None) };
             let (writes, before) = (pending.writes, &*pending.base);
@@ -72,5 +73,6 @@ impl Transaction {
 
 fn touches(writes: &Writes, span: KeySpan<'_>) -> bool {
     let bounds = (Bound::Included(span.min), span.max.map_or(Bound::Unbounded, Bound::Excluded));
+    // Schemas are put or removed, and never adjusted.
     writes.removes.intersects(span) || writes.puts.range::<[u8], _>(bounds).next().is_some()
 }

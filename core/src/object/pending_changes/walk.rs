@@ -103,14 +103,18 @@ impl<'a> NetChanges<'a> {
 
     /// Goes to the next thing that the writes touch, and looks at it. Returns false at the end.
     fn look(&mut self) -> Result<bool> {
+        // The place is taken, so that an error ends the walk.
         let Some(at) = self.at.take() else { return Ok(false) };
         if self.of.is_stopped() {
             return Ok(false);
         }
         let Some(key) = self.of.first_touched(KeySpan::new(&at, None))? else { return Ok(false) };
+        // An index follows from the objects, so all of it is passed at once.
         self.at = match self.place(&key) {
             KeyOwner::Follows(end) => end,
             KeyOwner::Object(id) => {
+                // All pairs of an object are looked at together, whichever of them was touched
+                // first.
                 self.found = changes_of(&self.of, id)?;
                 layout::prefix_end(id.as_bytes())
             }
@@ -132,6 +136,7 @@ impl<'a> NetChanges<'a> {
             // The storage ID is not in its shortest form. Objects and indexes are not looked for
             // there.
             KeyKind::Data(id, _) if !key.starts_with(&StorageIdKey::from(id)) => KeyOwner::Pair,
+            // A key of a type that is shorter than an ID belongs to no object.
             KeyKind::Data(id, _) if self.is_type(id) => match key.first_chunk() {
                 Some(bytes) => ObjId::from_bytes(*bytes).map_or(KeyOwner::Pair, KeyOwner::Object),
                 None => KeyOwner::Pair,
@@ -144,6 +149,7 @@ impl<'a> NetChanges<'a> {
     }
 
     fn is_type(&self, id: StorageId) -> bool {
+        // A type can be known only before the writes, or only after them.
         [self.of.former, self.of.now].iter().any(|bundle| bundle.has_type(id))
     }
 

@@ -130,11 +130,15 @@ impl Transaction {
             return Ok(());
         }
         let Some(holder) = self.refusing_holder(field, id)? else { return Ok(()) };
+        // `judge` decides.
+        // If another reference was noted before, the error may have to name that one.
         // An entry of a map can go with its other half.
         let stays = cascade.noted.is_empty() && !field.shares_entries;
         if let Some(only) = cascade.only.filter(|_| stays)
             && !self.types_that_can_go(only, cascade).contains(holder.storage_id())
         {
+            // The step is told before the error undoes everything, so that the caller learns what
+            // forbids it.
             cascade.tell(DeletionStep::Refused { holder, field: field.field, target: id })?;
             return Err(self.referenced(id, holder, field.field, cascade.only));
         }
@@ -153,6 +157,7 @@ impl Transaction {
         watches(root.storage_id())
             || match self.types_that_can_go(root, cascade) {
                 Going::Any => true,
+                // A reference that allows any type can lead to a type whose deletions are watched.
                 Going::Of(types) => types.iter().copied().any(watches),
             }
     }
@@ -165,6 +170,7 @@ impl Transaction {
         id: ObjId,
         cascade: &mut Cascade<'_>,
     ) {
+        // Without listeners, `note_refusal` has looked already, and nothing can change after it.
         if self.notifier.watches_deletions() {
             let target = id.storage_id();
             // All of its fields are noted now.
@@ -216,6 +222,8 @@ impl Transaction {
             let object_type = self.find_info(holder)?.and_then(|info| info.object_type);
             let part = object_type.as_deref().and_then(|its| Some(field_or_part(its, field)?.1));
             let parent = part.and_then(|part| part.parent.as_ref());
+            // Values that become null stay in entries of their own. Only keys can meet in one
+            // entry.
             if parent.is_some_and(|parent| parent.role == SubFieldRole::MapKey) {
                 several.insert((holder, field));
             }
@@ -229,6 +237,8 @@ impl Transaction {
         let noted = std::mem::take(&mut cascade.noted);
         let incoming = self.incoming();
         let mut first = None;
+        // `noted` is in the order of deletion, and `incoming` in that of the fields, so the first
+        // one found counts.
         for (target, field) in noted {
             // Listeners may have removed the schemas that had the field.
             let Ok(at) = incoming.binary_search_by_key(&field, |it| it.field) else { continue };
@@ -248,6 +258,8 @@ impl Transaction {
                 }
                 first = first.or(Some((target, holder, field)));
                 failed = cascade.tell(DeletionStep::Refused { holder, field, target }).err();
+                // Only a deletion of several objects tells all that forbids it. For one object the
+                // first is enough.
                 match failed.is_none() && cascade.only.is_none() {
                     true => ControlFlow::Continue(()),
                     false => ControlFlow::Break(()),
@@ -256,6 +268,7 @@ impl Transaction {
             if let Some(error) = searched.map_err(&in_deletion).err().or(failed) {
                 return Err(error);
             }
+            // The error names the first one, so the others need not be searched for.
             if first.is_some() && cascade.only.is_some() {
                 break;
             }

@@ -32,6 +32,7 @@ pub(crate) fn field_or_part(
     if let Some(field) = object_type.field_by_storage_id(storage_id) {
         return Some((field, field));
     }
+    // A sub-field is found by its own storage ID, but its pairs are under the key of its field.
     object_type.fields.iter().find_map(|field| {
         field.sub_fields().find(|part| part.storage_id == storage_id).map(|part| (field, part))
     })
@@ -68,6 +69,8 @@ impl Transaction {
         bytes: &[u8],
     ) -> Result<()> {
         let Some(reference) = field.reference() else { return Ok(()) };
+        // A detached transaction holds copies of some objects, so it cannot say which targets
+        // exist.
         if reference.allow_deleted || self.is_detached() {
             return Ok(());
         }
@@ -75,6 +78,7 @@ impl Transaction {
             .map_err(|source| Error::InvalidValue { field: describe(id, field), source })?;
         // An object may refer to itself while it is being created.
         let Some(target) = target.filter(|target| *target != id) else { return Ok(()) };
+        // A copy notes what is missing and decides at its end, when all its objects are there.
         if self.exists(target)? || self.missing.note(target, field) {
             return Ok(());
         }
@@ -122,6 +126,8 @@ impl Transaction {
             })?;
         }
         let end = layout::prefix_end(&key);
+        // Set elements and map keys are in the key of a pair; list elements and map values are its
+        // value.
         let in_key = part.parent.as_ref().is_some_and(|parent| {
             matches!(parent.role, SubFieldRole::SetElement | SubFieldRole::MapKey)
         });

@@ -115,6 +115,8 @@ impl Transaction {
             for &id in ids {
                 found |= delete(id, cascade)?;
             }
+            // A queue instead of recursion: a chain of references can be longer than the stack is
+            // deep.
             while let Some(next) = cascade.todo.pop_front() {
                 match next {
                     Todo::Object(id) => drop(delete(id, cascade)?),
@@ -172,6 +174,7 @@ impl Transaction {
         // the mark of the outer deletion is still set. It must go: the object is deleted now, a new
         // object may get its ID, and it must be possible to delete that one.
         self.being_deleted.leave(id);
+        // The step is told when the object is gone, and before the steps that follow from that.
         cascade.tell(DeletionStep::Deleted { id })?;
         // `forward_delete`: the objects to which the deleted one referred. `delete` deletes them
         // later, from `todo`.
@@ -189,6 +192,7 @@ impl Transaction {
         ] {
             for field in incoming {
                 let holders = self.asking_holders(field, id, action)?;
+                // Until all objects are gone, the other half of an entry says what else must go.
                 if field.shares_entries {
                     let field = field.field;
                     cascade.in_maps.push(InMaps { holders, field, target: id, change });
@@ -197,6 +201,8 @@ impl Transaction {
                 }
             }
         }
+        // Holders that go are only listed here. They go later, so that no recursion follows the
+        // references.
         for field in incoming {
             let holders = self.asking_holders(field, id, DeleteAction::Delete)?;
             let later = cascade.tell.is_none() && self.deletes_referrers_later();
@@ -229,6 +235,7 @@ impl Transaction {
         }
         for &holder in holders {
             // An index entry without matching content is damage, so the content decides.
+            // This is asked before the change, which removes the answer.
             let is_told = self.refers(holder, field, target)?;
             self.unreference(holder, field, target, change, &mut cascade.null_keys)?;
             if is_told {
@@ -263,6 +270,7 @@ impl Transaction {
         let rule = here.and_then(|here| field_or_part(here, field)?.1.reference());
         let allowed = rule.is_some_and(|rule| rule.inverse_delete != DeleteAction::Exception);
         let other_rule = object_type.as_deref().filter(|_| allowed).map(|it| it.schema_of);
+        // If the object itself was to be deleted, there is no other one to name.
         let asked_for = asked_for.filter(|asked_for| *asked_for != id);
         let asked_for = asked_for.map(|asked_for| (asked_for, self.type_name_of(asked_for)));
         let (type_name, referrer_type) = (self.type_name_of(id), self.type_name_of(referrer));

@@ -40,6 +40,8 @@ impl Transaction {
                 filters.len()
             )));
         }
+        // The fields are checked before the first step, so that the error does not depend on the
+        // objects.
         for step in path {
             self.check_reference_field(step.storage_id())?;
         }
@@ -47,6 +49,7 @@ impl Transaction {
             Some(Some(filter)) => filter.allows(*id),
             _ => true,
         };
+        // The iterator is read to its end first: it may use the transaction itself.
         let mut reached: BTreeSet<ObjId> = starts.into_iter().filter(|id| allowed(0, id)).collect();
         for (position, step) in (1..).zip(path) {
             let mut next = BTreeSet::new();
@@ -96,6 +99,7 @@ impl Transaction {
         };
         let key = layout::field_key(id, &field.key);
         self.store().get(&key, |value| match value {
+            // A field without a pair is null, the default of references.
             None => Ok(None),
             Some(bytes) => target_of(bytes).map_err(|reason| {
                 Error::inconsistent(format!(
@@ -123,6 +127,7 @@ impl Transaction {
         filters: &[Option<IdFilter>],
         targets: impl IntoIterator<Item = ObjId>,
     ) -> Result<Vec<ObjId>> {
+        // The first filter is that of the start, so it turns with the path.
         let path: Vec<_> = path.iter().rev().map(|step| step.inverted()).collect();
         let filters: Vec<_> = filters.iter().rev().cloned().collect();
         self.follow_path(targets, &path, &filters)

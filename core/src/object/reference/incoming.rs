@@ -78,6 +78,8 @@ fn collect(bundle: &SchemaBundle) -> Vec<Incoming> {
     let references = bundle.items().iter().filter(|item| item.kind() == ItemKind::ReferenceField);
     let incoming = |item: &Arc<BundleItem>| {
         let fields = || {
+            // Each schema and type can have its own rule for the field, so all of them are
+            // collected.
             item.occurrences.iter().filter_map(|occurrence| match &occurrence.part {
                 ResolvedPart::Field(field) => Some(field),
                 _ => None,
@@ -132,6 +134,8 @@ impl Transaction {
         let mut last = None;
         self.store.each(KeySpan::new(&prefix, end.as_deref()), |key, _| {
             let holder = holder_in(key, prefix.len())?;
+            // A list or map may refer to one object several times. The entries of a holder follow
+            // each other.
             if last != Some(holder) {
                 last = Some(holder);
                 visit(holder);
@@ -150,6 +154,7 @@ impl Transaction {
         target: ObjId,
     ) -> Result<bool> {
         let object_type = self.find_info(holder)?.and_then(|info| info.object_type);
+        // An object of a schema without its type has no known fields, so it refers to nothing.
         let Some(object_type) = object_type else { return Ok(false) };
         let Some((own, part)) = field_or_part(&object_type, field) else { return Ok(false) };
         let mut key = layout::field_key(holder, &own.key);
@@ -160,6 +165,8 @@ impl Transaction {
                 key.extend_from_slice(target.as_bytes());
                 self.store().contains(&key)
             }
+            // Positions and map keys are only in the index entry, so each entry is compared with
+            // its pair.
             Some(SubFieldRole::ListElement | SubFieldRole::MapValue) => {
                 let prefix = index_key(&part.key, target.as_bytes(), holder, &[]);
                 let len = key.len();
@@ -202,10 +209,12 @@ impl Transaction {
     ) -> Result<Vec<ObjId>> {
         let mut holders = Vec::new();
         let target_type = target.storage_id();
+        // No schema asks for this, so the index is not read.
         if !incoming.may_ask(action, target_type) {
             return Ok(holders);
         }
         self.each_holder(incoming.field, target, |holder| holders.push(holder))?;
+        // Where all schemas agree, the holders need not be looked up.
         if !holders.is_empty() && !incoming.always_asks(action, target_type) {
             let mut asking = Vec::with_capacity(holders.len());
             for holder in holders {
@@ -244,6 +253,7 @@ impl Transaction {
         visit: &mut dyn FnMut(ObjId) -> ControlFlow<()>,
     ) -> Result<ControlFlow<()>> {
         let (action, target_type) = (DeleteAction::Exception, target.storage_id());
+        // No schema asks for this, so the index is not read.
         if !incoming.may_ask(action, target_type) {
             return Ok(ControlFlow::Continue(()));
         }
@@ -259,6 +269,8 @@ impl Transaction {
             }
             last = Some(holder);
             // An index entry without matching content is damage and does not count.
+            // The schema of the holder is asked first: that is often known, and the content costs a
+            // get.
             if (always || self.holder_asks(holder, incoming.field, action, target_type)?)
                 && self.refers(holder, incoming.field, target)?
                 && visit(holder).is_break()

@@ -47,12 +47,16 @@ impl Transaction {
     ) -> Result<()> {
         let mut left = holders;
         while let Some(&first) = left.first() {
+            // Objects of one type and schema are done by one walk. It ends at the first one of
+            // another kind.
             let done = match self.place_to_nullify(first, field)? {
                 Some(place) => {
                     self.nullify(&place, left.get(..TOGETHER).unwrap_or(left), target)?
                 }
                 None => 0,
             };
+            // The first holder cannot be done by a walk, so it is done alone, and the walk begins
+            // anew after it.
             if done == 0 {
                 self.unreference(first, field, target, change, null_keys)?;
             }
@@ -94,8 +98,10 @@ impl Transaction {
         self.remove_entries_of(&entry, &referred)?;
         for &holder in &referred {
             entry.clear();
+            // The null entries are put after the walk, because the walk has the store borrowed.
             append_index_key(&field.key, NULL, holder, &[], &mut entry);
             self.store.put_entry(&entry)?;
+            // Rules may depend on the field, although no listener watches it.
             self.dirty_set.field(holder, field.storage_id, Some(NULL));
         }
         Ok(done)
@@ -125,12 +131,14 @@ impl Walk<'_> {
             let field_key = FieldKey::new(holder, &self.place.field.key);
             let start = if self.in_holder { &field_key[..] } else { &holder.as_bytes()[..] };
             let (mut skipped, mut is_other, mut stopped) = (0, false, false);
+            // No upper end: the walk stops by itself, and the last holder is not known to exist.
             store.remove_where(KeySpan::new(start, None), |key, value| {
                 match self.look_at(key, value) {
                     Seen::Wanted(verdict) => {
                         skipped = 0;
                         return verdict;
                     }
+                    // After this many pairs, a new search is cheaper than more steps.
                     Seen::Between if skipped < patience => {
                         skipped += 1;
                         return Verdict::Keep;
@@ -170,6 +178,7 @@ impl Walk<'_> {
             } else {
                 match key.cmp(&FieldKey::new(holder, &self.place.field.key)) {
                     Ordering::Less => return Seen::Between,
+                    // The content decides. An index entry that led here without it is damage.
                     Ordering::Equal if value == self.target.as_bytes() => {
                         self.referred.push(holder);
                         self.next();

@@ -72,6 +72,8 @@ impl IdFilter {
     }
 
     fn add_id(&mut self, id: ObjId) {
+        // An object ID has one key, but sets of pairs are ranges, so the range of its keys is
+        // added.
         let end = layout::prefix_end(id.as_bytes());
         self.ranges.add(KeySpan::new(id.as_bytes(), end.as_deref()));
         self.ids.insert(id);

@@ -42,6 +42,8 @@ impl Transaction {
                 let mut left = false;
                 match self.remove_referrer(holder, field, target, &entry, &mut left)? {
                     AtOnce::Removed(data, incoming) => {
+                        // Entries of the deleted target are removed together below, with one
+                        // search.
                         removed.extend(left.then_some(holder));
                         self.queue_after_removal(holder, &data, &incoming, cascade)
                             .map_err(self.in_deletion_of(holder))?;
@@ -72,6 +74,7 @@ impl Transaction {
         but: &[u8],
         left: &mut bool,
     ) -> Result<AtOnce> {
+        // What can be forbidden or heard of needs the steps of `delete_and_queue`.
         let Some(incoming) = self.incoming_if_at_once(holder) else { return Ok(AtOnce::No) };
         if !self.is_object_type(holder.storage_id()) {
             return Ok(AtOnce::Nothing);
@@ -87,9 +90,11 @@ impl Transaction {
             lacks_type = info.object_type.is_none();
             self.type_of_info(holder, info)
         };
+        // An operation of its own: an object that turns out not to refer must be put back.
         let removing = self.store.begin_operation().map_err(self.in_deletion_of(target))?;
         let removed = self.remove_pairs(holder, type_of);
         // An index entry without matching content is damage, so the content decides.
+        // The caller removes the entry that led here, together with those of the other holders.
         let refers = matches!(&removed, Ok(Some(data)) if refers(data, field, target));
         // After an error the whole deletion is undone, so this step need not be.
         removing.end(refers || removed.is_err() && !lacks_type);
@@ -102,6 +107,7 @@ impl Transaction {
             // An object without a known type has no known fields, so it does not count as
             // referring.
             Err(_) if lacks_type => return Ok(AtOnce::Nothing),
+            // After the own pair was found, an error already names the object.
             Err(error) if seen.get() => Err(error),
             Err(error) => Err(error.about(|| self.named(holder))),
         };

@@ -33,6 +33,7 @@ impl Transaction {
             return None;
         }
         let incoming = self.incoming();
+        // A field that may forbid the deletion must be looked at while the object is still there.
         let forbid = |field: &Incoming| field.may_ask(DeleteAction::Exception, target_type);
         (!incoming.iter().any(forbid)).then_some(incoming)
     }
@@ -51,6 +52,7 @@ impl Transaction {
             seen.set(true);
             self.type_of_info(id, self.parse_info(id, own)?)
         };
+        // An error after the own pair was found already names the object.
         let data = self.remove_pairs(id, type_of).map_err(|error| match seen.get() {
             true => error,
             false => error.about(|| self.named(id)),
@@ -69,11 +71,16 @@ impl Transaction {
     ) -> Result<Option<(ObjectData, Arc<[Incoming]>)>> {
         // It may be deleted already: earlier in this operation, or by a listener.
         let Some(info) = self.find_info(id)? else { return Ok(None) };
+        // The type is read before listeners are called: damage refuses the deletion before it is
+        // told.
         let mut object_type = self.type_of_info(id, info)?;
+        // The schemas may change while listeners run, so this list is held.
         let mut incoming = self.incoming();
         for field in &*incoming {
             self.note_refusal(field, id, cascade)?;
         }
+        // The mark stays to the end of this function, so that a listener cannot begin this deletion
+        // again.
         let entered = self.being_deleted.enter(id);
         // An outer deletion that has led here is calling the listeners, so they are not called
         // again.
@@ -85,6 +92,7 @@ impl Transaction {
             // Listeners may have recorded schemas with more reference fields.
             incoming = self.incoming();
         }
+        // Listeners may have made new references, so everything that may forbid it is noted again.
         self.note_possible_refusals(&incoming, id, cascade);
         let Some(data) = self.remove_pairs(id, |_| Ok(object_type))? else { return Ok(None) };
         self.remove_entries(id, &data, &[])?;
@@ -104,8 +112,11 @@ impl Transaction {
         let mut type_of = Some(type_of);
         let mut found = None;
         self.store.remove_where(span, |key, value| match (&mut found, type_of.take()) {
+            // The own pair is the shortest key of the object, so it comes first if there is an
+            // object.
             (None, Some(type_of)) if key == id.as_bytes() => {
                 let data = type_of(value).map(|its| ObjectData::with_room(id, &its));
+                // Nothing was removed yet, so an error leaves the object as it is.
                 let verdict = if data.is_ok() { Verdict::Remove } else { Verdict::Stop };
                 found = Some(data);
                 verdict
@@ -136,6 +147,7 @@ impl Transaction {
             }
             self.store.remove_entry(entry)
         })?;
+        // These entries decide which schemas may be dropped as unused.
         self.store.remove_entry(&layout::object_schema_key(data.object_type.schema, id))?;
         self.forget(id);
         Ok(left)
@@ -147,10 +159,12 @@ impl Transaction {
     pub(super) fn remove_entries_of(&self, prefix: &[u8], objects: &[ObjId]) -> Result<()> {
         let (Some(first), Some(last)) = (objects.first(), objects.last()) else { return Ok(()) };
         let min = [prefix, first.as_bytes()].concat();
+        // The zero byte makes the range include the entry of the last object.
         let max = [prefix, last.as_bytes(), &[0]].concat();
         let mut expected = objects.iter().peekable();
         self.store.remove_where(KeySpan::new(&min, Some(&max)), |key, _| {
             let id = key.get(prefix.len()..).unwrap_or_default();
+            // Entries may be missing, which is damage. The objects without one are passed over.
             while expected.next_if(|next| &next.as_bytes()[..] < id).is_some() {}
             match expected.next_if(|next| next.as_bytes() == id) {
                 Some(_) => Verdict::Remove,

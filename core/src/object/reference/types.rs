@@ -57,6 +57,7 @@ impl GoingTypes {
         // The types that go with any object need to be added only once.
         let mut any = Some(&self.with_any);
         while let Some(next) = left.pop() {
+            // A type that takes all others with it makes the rest of the search needless.
             if self.take_any.contains(&next) {
                 return Going::Any;
             }

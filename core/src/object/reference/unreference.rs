@@ -38,11 +38,13 @@ impl Transaction {
             return Ok(());
         }
         let object_type = self.object_type(holder)?;
+        // If no field has the storage ID, it is that of a sub-field of a collection.
         let Some(own) = object_type.field_by_storage_id(field) else {
             return self.unreference_in_collection(holder, field, target, change, null_keys);
         };
         let Some(simple) = own.simple() else { return Ok(()) };
         let target = &target.as_bytes()[..];
+        // Even where elements are removed, a simple field can only become null.
         self.mutate(|| self.exchange_simple(holder, &object_type, own, simple, target, NULL))
     }
 
@@ -93,6 +95,7 @@ impl Transaction {
         target: ObjId,
         null: Option<&[u8]>,
     ) -> Result<()> {
+        // The scan sees its own changes: each entry goes when its value becomes null.
         let prefix = index_key(&part.key, target.as_bytes(), map.id(), &[]);
         let mut entries = LiveScan::of_prefix(self.store(), &prefix, Direction::Forward, false);
         let mut key = Vec::new();
@@ -119,6 +122,7 @@ impl Transaction {
         let end = layout::prefix_end(&prefix);
         let (mut first, mut last) = (None, None);
         let mut stray = Vec::new();
+        // The positions are collected first: removing one element moves all after it.
         self.store().each(KeySpan::new(&prefix, end.as_deref()), |key, _| {
             let suffix = key.get(prefix.len()..).unwrap_or_default();
             match position_in(suffix) {
@@ -135,6 +139,8 @@ impl Transaction {
             list.unreference_stray(&suffix, target.as_bytes(), null)?;
         }
         let (Some(first), Some(last)) = (first, last) else { return Ok(()) };
+        // The index says only where to look. The elements between decide, because entries may be
+        // damaged.
         let positions = list.positions_between(first, last, target.as_bytes())?;
         match null {
             None => list.remove_positions(&positions),

@@ -86,11 +86,13 @@ impl<K: Keep> Batch<K> {
 
     /// Empties the batch, and makes room for `pairs` pairs of about the same size.
     pub(in crate::object) fn clear_for(&mut self, pairs: usize) {
+        // The next pairs are probably about as long as the last ones, so one allocation is enough.
         let bytes = self.bytes.len().div_ceil(self.len.max(1)) * pairs;
         self.bytes.clear();
         self.bytes.reserve(bytes.min(BATCH_BYTES));
         match self.kept.len() < pairs {
             true => self.kept = vec![K::Kept::default(); pairs],
+            // Places beyond the wanted number would make the batch longer than was asked for.
             false => self.kept.truncate(pairs),
         }
         self.len = 0;
@@ -112,9 +114,11 @@ impl<K: Keep> Batch<K> {
         };
         *place = kept;
         self.len += 1;
+        // Long pairs end a batch early, so that it does not take much memory.
         self.len < self.kept.len() && self.bytes.len() < BATCH_BYTES
     }
 
+    // Apart from `push`, so that its code stays short enough to be inlined.
     #[inline(never)]
     fn push_any(&mut self, keep: &K, key: &[u8], value: &[u8]) -> bool {
         let Some(place) = self.kept.get_mut(self.len) else { return false };
@@ -125,6 +129,8 @@ impl<K: Keep> Batch<K> {
                 self.len < self.kept.len() && self.bytes.len() < BATCH_BYTES
             }
             Err(fault) => {
+                // The pairs before this one are good. They are returned first, and the fault after
+                // them.
                 self.fault = Some(fault);
                 false
             }

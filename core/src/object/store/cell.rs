@@ -72,7 +72,9 @@ impl std::fmt::Debug for Store {
 impl Store {
     /// The pairs as a database transaction sees them.
     pub(crate) fn of_transaction(kv: Box<dyn KvTransaction + Send>) -> Self {
+        // The hint without spans only asks whether the store makes use of hints.
         let (max_key_len, prefetches) = (kv.max_key_len(), kv.prefetch(&[]));
+        // Only a store that checks reads has another way to read without the check.
         let tracks_reads = kv.untracked().is_some();
         Store { prefetches, tracks_reads, ..Store::new(Backing::Transaction(kv), max_key_len) }
     }
@@ -153,6 +155,8 @@ impl Store {
         untracked: bool,
         body: impl FnOnce(&dyn KvRead) -> Result<R>,
     ) -> Result<R> {
+        // After a failed undo, the pairs are half of one state and half of another. None may be
+        // shown.
         if self.broken.get() {
             return Err(self.broken_by());
         }
@@ -182,6 +186,7 @@ impl Store {
 
     /// The value of `key`. A key that is too long for the store is absent. Cost: one get.
     pub(crate) fn get<R>(&self, key: &[u8], read: impl FnOnce(Option<&[u8]>) -> R) -> Result<R> {
+        // No pair can have such a key, and some stores refuse to look for it.
         if key.len() > self.max_key_len {
             return Ok(read(None));
         }
@@ -214,6 +219,7 @@ impl Store {
         if self.refusing.get() || self.reads_untracked() || self.check_not_lent().is_err() {
             return self.get_near(key, near, read);
         }
+        // `get_near` has this check, but `lend_for_writing` has not.
         if self.broken.get() {
             return Err(self.broken_by());
         }
@@ -299,6 +305,8 @@ impl Store {
     /// Whether `key` has a counter. The get is without conflict detection, so that adjustments of
     /// one counter do not conflict. Cost: one get.
     pub(crate) fn has_counter(&self, key: &[u8]) -> Result<bool> {
+        // `true`: a tracked read would make adjustments of one counter conflict, which stores
+        // merge.
         self.read_as(true, |kv| {
             Ok(kv.get(key)?.is_some_and(|value| kv.decode_counter(&value).is_ok()))
         })
@@ -328,12 +336,14 @@ impl Store {
 
     fn write_anyway<R>(&self, body: impl FnOnce(&mut dyn KvWrite) -> Result<R>) -> Result<R> {
         self.lend_for_writing(|kv| {
+            // This is counted even if the write fails: a store may have changed some pairs by then.
             self.changes.set(self.changes.get().wrapping_add(1));
             body(kv)
         })
     }
 
     fn lend_for_writing<R>(&self, body: impl FnOnce(&mut dyn KvWrite) -> Result<R>) -> Result<R> {
+        // A closure that was lent bytes is running. A write could move the bytes away.
         let mut backing = self.backing.try_borrow_mut().map_err(|_| Error::Busy)?;
         let kv: &mut dyn KvWrite = match &mut *backing {
             Backing::Transaction(kv) => &mut **kv,
@@ -381,6 +391,7 @@ impl Store {
             return;
         }
         self.undone.set(self.undone.get().wrapping_add(1));
+        // The journal stays borrowed while an inverse is applied: `write_anyway` records nothing.
         while let Some(undone) = self.journal.borrow_mut().pop(mark, |inverse, key, value| {
             // The undo writes even if changes are refused: a refused write was noted before its
             // refusal.
@@ -388,6 +399,8 @@ impl Store {
                 match inverse {
                     Inverse::Remove => kv.remove(key)?,
                     Inverse::Restore => kv.put(key, value)?,
+                    // Others may have adjusted the counter too, so its old value must not be put
+                    // back.
                     Inverse::Adjust(by) => kv.adjust_counter(key, by.wrapping_neg())?,
                     Inverse::RemoveSpan => {
                         let max = Some(value).filter(|max| !max.is_empty());
@@ -436,6 +449,7 @@ impl Store {
     /// transaction can succeed when it is run again, the error says so.
     #[cold]
     fn broken_by(&self) -> Error {
+        // The cell cannot lend its text, so it is taken and put back.
         let Some(why) = self.passing.take() else { return Error::Broken };
         let error = KvError::Retry(format!("an earlier failure could not be undone: {why}"));
         self.passing.set(Some(why));
@@ -486,6 +500,7 @@ impl Store {
 
     /// Takes the store without commit back, and ends this one.
     pub(crate) fn take_detached<S: 'static>(&self) -> Result<S> {
+        // The caller would take a store that is in the middle of an operation for a good one.
         if self.broken.get() {
             return Err(self.broken_by());
         }
@@ -500,6 +515,7 @@ impl Store {
     }
 
     fn end(&self) -> Result<Backing> {
+        // If it is lent, a closure of the caller is still using its bytes.
         let mut backing = self.backing.try_borrow_mut().map_err(|_| Error::Busy)?;
         Ok(std::mem::replace(&mut *backing, Backing::Ended))
     }
@@ -547,12 +563,14 @@ impl Running<'_> {
             self.store.undo_since(self.mark);
         }
         self.store.leave();
+        // `drop` stands for a panic, so it must not run.
         std::mem::forget(self);
     }
 }
 
 impl Drop for Running<'_> {
     fn drop(&mut self) {
+        // The operation is half done, and no undo runs during a panic.
         self.store.broken.set(true);
         self.store.depth.set(self.store.depth.get().saturating_sub(1));
     }

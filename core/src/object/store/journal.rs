@@ -97,6 +97,7 @@ impl Journal {
             .get(record.start..)
             .and_then(|bytes| bytes.split_at_checked(record.key_len))
             .map(|(key, value)| apply(record.inverse, key, value));
+        // A record is undone once, so its bytes make room for the next ones.
         self.bytes.truncate(record.start);
         result
     }

@@ -62,6 +62,7 @@ impl KeyBuffer for ShortKey {
     #[inline]
     fn append(&mut self, bytes: &[u8]) {
         match self.bytes.get_mut(self.len..self.len + bytes.len()) {
+            // A key that is long once stays in the vector, so that its parts are in one place.
             Some(room) if self.long.is_empty() => {
                 room.copy_from_slice(bytes);
                 self.len += bytes.len();

@@ -55,6 +55,7 @@ impl Transaction {
         let object_type = self.object_type(id)?;
         let field = object_type
             .field(field)
+            // A collection has no pair of its own that could be watched.
             .filter(|field| matches!(field.kind, ResolvedKind::Simple(_) | ResolvedKind::Counter))
             .ok_or_else(|| unknown_field(&object_type, field))?;
         self.watch_key(&layout::field_key(id, &field.key))
@@ -70,6 +71,7 @@ impl Transaction {
     /// # Errors
     /// [`Error::UnknownType`](crate::object::Error::UnknownType).
     pub fn object_key(&self, id: ObjId) -> Result<[u8; 8]> {
+        // An ID of an unknown type would make a key that belongs to no object.
         self.type_name(id.storage_id())?;
         Ok(id.to_bytes())
     }

@@ -59,6 +59,7 @@ impl ScanSource for Store {
 /// is none. Does in place what [`after_prefix`] does.
 pub(crate) fn extend_to_after_prefix(prefix: &mut impl KeyBuffer) -> bool {
     while let Some(last) = prefix.pop() {
+        // A last byte `ff` cannot be raised, so it goes, and the byte before it is raised.
         if last < 0xff {
             prefix.append(&[last + 1]);
             return true;
@@ -157,6 +158,7 @@ impl<'s, K: Keep> LiveScan<'s, K> {
         max: Option<Vec<u8>>,
         direction: Direction,
     ) -> Self {
+        // Stores refuse an inverted span, so such a scan ends before it reads.
         let done = max.as_ref().is_some_and(|max| min >= *max);
         LiveScan {
             source,
@@ -202,6 +204,8 @@ impl<'s, K: Keep> LiveScan<'s, K> {
     /// The kept part of the next pair, if it is in the batch. The scan stays where it is.
     #[inline]
     pub(crate) fn at_hand(&self) -> Option<K::Kept> {
+        // After a write the batch may show what is gone, so the caller takes the way that reads
+        // again.
         if self.counter.get() != self.changes || self.done {
             return None;
         }
@@ -248,6 +252,8 @@ impl<'s, K: Keep> LiveScan<'s, K> {
         }
         let changed = self.counter.get() != self.changes;
         if changed || self.at >= self.batch.len() {
+            // A caller that writes between steps will probably do so again, and then the rest is
+            // dropped.
             if changed {
                 self.batch_size = SMALL_BATCH;
             }
@@ -288,11 +294,13 @@ impl<'s, K: Keep> LiveScan<'s, K> {
         let batch_at = self.at;
         match self.direction {
             Direction::Forward => {
+                // A scan never goes back: a key could be returned twice.
                 if self.returned_bound_is_past(key) {
                     return;
                 }
                 self.min.clear();
                 self.min.extend_from_slice(key);
+                // The batch is still good, so its pairs are skipped in memory.
                 while self.batch.key(&self.keep, self.at).is_some_and(|next| *next < *key) {
                     self.at += 1;
                 }
@@ -346,6 +354,7 @@ impl<'s, K: Keep> LiveScan<'s, K> {
         let bound = if self.returned {
             self.current_key()
         } else {
+            // After a jump, the span itself says where the scan is: no pair was returned since.
             match self.direction {
                 Direction::Forward => Some(Cow::Borrowed(&self.min[..])),
                 Direction::Reverse => self.max.as_deref().map(Cow::Borrowed),
@@ -360,6 +369,7 @@ impl<'s, K: Keep> LiveScan<'s, K> {
 
     /// Narrows the span to the keys after the last pair returned.
     fn narrow(&mut self) {
+        // After a jump, the bound of the span is past the last pair already.
         if !self.returned {
             return;
         }
@@ -369,6 +379,7 @@ impl<'s, K: Keep> LiveScan<'s, K> {
             Direction::Forward => {
                 self.min.clear();
                 self.min.extend_from_slice(&last);
+                // The smallest key after `last` is `last` with a zero byte.
                 self.min.push(0);
             }
             Direction::Reverse => {
@@ -385,6 +396,7 @@ impl<'s, K: Keep> LiveScan<'s, K> {
         self.batch.clear_for(self.batch_size);
         self.at = 0;
         self.drained = false;
+        // It is taken before the read, so that a write after it makes the batch stale.
         self.changes = self.counter.get();
         // Nothing is left of the span.
         if self.max.as_ref().is_some_and(|max| self.min >= *max) {
@@ -393,6 +405,7 @@ impl<'s, K: Keep> LiveScan<'s, K> {
         }
         let LiveScan { source, overlay, min, max, direction, keep, batch, drained, .. } = self;
         source.with_read(&mut |kv| {
+            // It is set first: the visit ends by itself only when the store has no more pairs.
             *drained = true;
             let span = KeySpan::new(min, max.as_deref());
             let mut add = |key: &[u8], value: &[u8]| {

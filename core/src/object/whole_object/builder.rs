@@ -77,9 +77,11 @@ impl ObjectBuilder {
     pub fn set(&mut self, name: &str, value: &FieldValue) -> Result<()> {
         let object_type = Arc::clone(&self.data.object_type);
         let field = object_type.field(name).ok_or_else(|| unknown_field(&object_type, name))?;
+        // The value replaces an earlier one, and the pairs of a collection could be fewer now.
         self.forget(field);
         let given = self.write_value(field, value);
         given.map_err(|source| {
+            // A collection may have been written in part.
             self.forget(field);
             let field = format!("field {:?} of an object of type {:?}", name, &*object_type.name);
             Error::InvalidValue { field, source }
@@ -239,6 +241,7 @@ impl ObjectBuilder {
 
     fn push(&mut self, field: StorageId, start: usize, value: usize) {
         let pair = FieldPairAt { field, start, value, end: self.data.bytes.len() };
+        // The pairs of most objects are given in order, and then need no sorting.
         self.in_order &= match self.data.pairs.last() {
             None => true,
             Some(last) if last.field != field => last.field < field,
@@ -259,6 +262,7 @@ impl ObjectBuilder {
     /// Returns the object. Values that equal defaults are left out. Counters that were not given
     /// are 0.
     pub fn finish(mut self) -> ObjectData {
+        // A counter always has a pair, also if it is 0.
         let counters = self.data.object_type.fields.iter();
         let counters: Vec<_> = counters
             .filter(|field| matches!(field.kind, ResolvedKind::Counter))
@@ -300,6 +304,7 @@ impl ObjectData {
             if old_fields.next()?.storage_id != field.storage_id {
                 return None;
             }
+            // The pairs of a field follow each other, in the order of the fields.
             let len = left.iter().take_while(|pair| pair.field == field.storage_id).count();
             let (pairs, rest) = left.split_at_checked(len)?;
             left = rest;
@@ -307,9 +312,12 @@ impl ObjectData {
                 |pair: &FieldPairAt| self.bytes.get(pair.value..pair.end).unwrap_or_default();
             let is_kept = match &field.kind {
                 ResolvedKind::Simple(simple) => {
+                    // A reference may not be allowed any more, and a default value is not stored:
+                    // both need a closer look.
                     simple.reference.is_none()
                         && !pairs.iter().any(|pair| simple.is_default(value(pair)))
                 }
+                // A counter without a pair gets one with the move.
                 ResolvedKind::Counter => !pairs.is_empty(),
                 _ => !field.sub_fields().any(|part| part.is_reference()),
             };
@@ -317,6 +325,7 @@ impl ObjectData {
                 return None;
             }
         }
+        // Pairs of fields that the new type lacks would be lost.
         let is_all = left.is_empty() && old_fields.next().is_none();
         is_all.then(|| ObjectData {
             id: None,

@@ -103,8 +103,10 @@ impl Transaction {
         self.check_open()?;
         dest.check_open()?;
         let data = self.load(source, options.migrate)?;
+        // A list with a gap would be copied as it is, so it is refused before anything is written.
         data.check_lists()?;
         let object_type = data.object_type();
+        // Types are matched by name, because the two databases may have other storage IDs.
         let schema = self.object_schema(source)?;
         let mismatch = |what: String| Error::SchemaMismatch { what };
         let dest_schema =
@@ -122,6 +124,8 @@ impl Transaction {
             Some(id) => id,
             None => Some(source),
         };
+        // The storage ID in an object ID says its type, so an object cannot have an ID of another
+        // one.
         if let Some(id) = id.filter(|id| id.storage_id() != dest_type.storage_id) {
             return Err(mismatch(format!(
                 "object {source} of type {:?} cannot be copied to {id}, which is of another type there",
@@ -168,6 +172,8 @@ impl Transaction {
                         CollectionChanges::Differences
                     };
                     // A creation checks the references itself.
+                    // The references are checked before the first change, so that a refusal leaves
+                    // no part of a copy.
                     if self.exists(id)? {
                         self.check_references(id, data)?;
                         self.replace_content(id, data, changes)?;
@@ -177,6 +183,8 @@ impl Transaction {
                 })
                 .map_err(|error| error.about(|| self.named(id)))
             })?;
+            // Listeners may fail although the copy is made. Then it stays, and their error is
+            // returned.
             heard.map(|()| created)
         };
         self.creating(receive, |created| created.then_some(id))
@@ -190,6 +198,7 @@ impl Transaction {
         body: impl FnOnce() -> Result<R>,
     ) -> Result<R> {
         let missing = options.missing.as_deref_mut();
+        // The state before is kept, because a copy can run in a listener that another copy calls.
         let noted = self.missing.replace(missing.is_some().then(MissingTargets::new));
         let silent = self.notifier.set_silent(options.silent);
         let state = CopyState { tx: self, noted, silent };
@@ -222,6 +231,7 @@ impl Transaction {
                 self.move_with(id, &self.schema_of(&data)?, &data)?;
             }
         }
+        // Listeners may have changed the object, so its content is read again.
         let old = self.load(id, Migrate::No)?;
         self.change_content(id, &old, &data, changes)
     }
@@ -234,6 +244,7 @@ impl Transaction {
         data: &'d ObjectData,
     ) -> Result<Cow<'d, ObjectData>> {
         let data = self.as_recorded(data)?;
+        // What was missing before the listeners ran may be there now, so it is noted anew.
         self.missing.clear();
         self.check_references(id, &data)?;
         Ok(data)
@@ -284,6 +295,7 @@ impl Transaction {
         self.check_open()?;
         data.check_lists()?;
         let data = self.as_recorded(data)?;
+        // The ID decides where the object is found, so it must be one of the type.
         self.check_id_of(id, data.object_type())?;
         self.receive(id, &data, false, options)
     }

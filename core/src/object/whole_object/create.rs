@@ -74,6 +74,7 @@ impl Transaction {
         let data = &*self.as_recorded(data)?;
         let object_type = Arc::clone(data.object_type());
         let id = match id {
+            // The put finds out whether a drawn ID is free. A look before it would cost a get.
             None => NewId::Drawn(self.shared.random_id(object_type.storage_id)?),
             Some(id) => {
                 self.check_id_of(id, &object_type)?;
@@ -102,6 +103,7 @@ impl Transaction {
         }
         self.bundle()
             .schema_by_id(id)
+            // The empty schema is not recorded. It counts only as that of the transaction.
             .filter(|schema| !schema.index.is_empty_schema())
             .map(Arc::clone)
             .ok_or_else(|| Error::invalid_argument(format!("schema {id} is not recorded")))
@@ -147,6 +149,7 @@ impl Transaction {
         changes: CollectionChanges,
         set: Option<&[StorageId]>,
     ) -> Result<Result<ObjId>> {
+        // All references are checked before the first write, so that a refusal leaves nothing.
         self.check_references(id.get(), data)?;
         let object_type = data.object_type();
         if !self.notifier.watches_creation(object_type.storage_id) {
@@ -158,6 +161,7 @@ impl Transaction {
         }
         // A key that is too long must refuse the creation before listeners are told of it.
         self.check_keys(id.get(), data)?;
+        // Listeners to creation see an object with default values, as in Java.
         let id = self.put_object(id, &ObjectBuilder::new(Arc::clone(object_type)).finish())?;
         let heard = match self.tell_created(id) {
             // The object is not created.
@@ -168,6 +172,7 @@ impl Transaction {
             Some(set) => Some(self.load(id, Migrate::No)?.with(data, |field| set.contains(&field))),
             None => None,
         };
+        // The listeners may have deleted objects to which the content refers.
         let data = &*self.after_listeners(id, kept.as_ref().unwrap_or(data))?;
         self.replace_content(id, data, changes)?;
         Ok(heard.map(|()| id))
@@ -203,6 +208,7 @@ impl Transaction {
         }
         self.check_keys(id, data)?;
         let object_type = data.object_type();
+        // The own pair goes first: putting it decides which ID the object gets.
         let id = self.put_own_pair(new, object_type)?;
         self.put_content(id, data)?;
         self.store.put_entry(&layout::object_schema_key(object_type.schema, id))?;
@@ -220,6 +226,7 @@ impl Transaction {
             key.clear();
             layout::append_content_key(id, field, rest, &mut key);
             let mut count = [0; 8];
+            // A counter has the bytes of the store, which may not be those of the content.
             let value = self.stored_form(object_type, field, value, &mut count)?;
             self.store
                 .put(&key, value, Undo::Absent)
@@ -231,6 +238,7 @@ impl Transaction {
     /// Notes that an object was created, which now has all its pairs.
     pub(super) fn note_new(&self, id: ObjId, data: &ObjectData) {
         let object_type = Some(Arc::clone(data.object_type()));
+        // The object is known now, so that the next access to it reads nothing.
         self.remember(id, ObjectInfo { schema: data.object_type().schema, object_type });
         self.dirty_set.created(id, data);
         self.note_happened(id, Happened::Created);
@@ -260,6 +268,8 @@ impl Transaction {
             let queue = |kind| self.queue_change(id, object_type, field, kind);
             match &field.kind {
                 ResolvedKind::Simple(simple) => {
+                    // A field without a pair has its default value, which is no change of a new
+                    // object.
                     if let Some(new) = data.stored(field) {
                         let old = simple
                             .default
@@ -268,6 +278,7 @@ impl Transaction {
                         queue(ChangeKind::Simple { old, new: new.into() });
                     }
                 }
+                // As in Java, counters have no listeners.
                 ResolvedKind::Counter => {}
                 ResolvedKind::Set { .. } => {
                     data.pairs(field)

@@ -24,6 +24,7 @@ impl Transaction {
     fn put_many(&self, objects: &[ObjectData]) -> Result<Vec<ObjId>> {
         let mut ids = Vec::with_capacity(objects.len());
         let mut entries = KeyList::default();
+        // The keys of a batch are sorted in memory, so batches have a limited length.
         for objects in objects.chunks(BATCH) {
             let first = ids.len();
             let mut recorded = Vec::with_capacity(objects.len());
@@ -31,6 +32,7 @@ impl Transaction {
                 object.check_lists()?;
                 let object = self.as_recorded(object)?;
                 let id = self.shared.random_id(object.object_type().storage_id)?;
+                // All objects of a batch are checked before any of them is written.
                 let checked = self.check_references(id, &object);
                 let checked = checked.and_then(|()| self.check_keys(id, &object));
                 checked.map_err(|error| error.about(|| format!("new {}", self.named(id))))?;
@@ -53,10 +55,12 @@ impl Transaction {
         let objects = objects.iter().map(Cow::as_ref);
         let mut in_order: Vec<(&mut ObjId, &ObjectData)> =
             ids.iter_mut().zip(objects.clone()).collect();
+        // Stores take keys fastest in order, and the IDs are random.
         in_order.sort_unstable_by_key(|(id, _)| **id);
         for (id, object) in &mut in_order {
             let put = self.put_own_pair(NewId::Drawn(**id), object.object_type());
             let put = put.and_then(|put| {
+                // If the drawn ID was taken, the object has another one now.
                 **id = put;
                 self.put_content(put, object)
             });
@@ -80,6 +84,8 @@ impl Transaction {
         for entry in entries.iter() {
             self.store.put_entry(entry).map_err(|error| self.of_entry(entry, &in_order, error))?;
         }
+        // The objects are noted in the order in which they were given, as if each were created
+        // alone.
         for (id, object) in ids.iter().zip(objects) {
             self.note_new(*id, object);
         }
@@ -138,6 +144,8 @@ impl Transaction {
             self.notifier.watches_creation(object_type.storage_id)
                 || self.watches_content(object_type)
         };
+        // Listeners may see objects in the middle, so each object must be complete before the next
+        // one.
         if objects.iter().any(is_watched) {
             return self.create_each(objects);
         }

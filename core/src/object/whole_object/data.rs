@@ -129,6 +129,7 @@ impl ObjectData {
     }
 
     fn of(&self, field: StorageId) -> &[FieldPairAt] {
+        // The pairs are in the order of the fields, so those of one field are found by halves.
         let start = self.pairs.partition_point(|pair| pair.field < field);
         let rest = self.pairs.get(start..).unwrap_or_default();
         let len = rest.partition_point(|pair| pair.field == field);
@@ -300,6 +301,7 @@ impl ObjectData {
     #[doc(hidden)]
     pub fn counter(&self, field: &ResolvedField) -> Result<i64> {
         match self.stored(field) {
+            // A missing counter counts as 0, as when it is read from the store.
             None => Ok(0),
             Some(bytes) => <[u8; 8]>::try_from(bytes)
                 .map(i64::from_be_bytes)
@@ -416,6 +418,7 @@ impl ObjectData {
             return Cow::Borrowed(self);
         }
         let mut new = ObjectData::new(self.id, Arc::clone(&self.object_type));
+        // The pairs must stay in the order of the storage IDs.
         for field in self.object_type.fields_by_storage_id() {
             let of = if field.is_counter() { other } else { self };
             of.pairs(field).for_each(|(key, value)| new.push_pair(field.storage_id, key, value));
@@ -440,6 +443,7 @@ impl ObjectData {
         let mut values = Vec::new();
         for index in &self.object_type.indexes {
             values.clear();
+            // A composite index also has the defaults, which have no pairs.
             for field in &index.fields {
                 values.extend_from_slice(self.simple(field)?);
             }
@@ -483,6 +487,7 @@ impl ObjectData {
                 ResolvedKind::Set { .. } | ResolvedKind::List { .. } => {}
                 ResolvedKind::Map { key: keys, value: values } => {
                     let (keys_wanted, values_wanted) = (wanted(keys), wanted(values));
+                    // The pairs of a map need not be looked at if neither half counts.
                     if !keys_wanted && !values_wanted {
                         continue;
                     }

@@ -21,6 +21,7 @@ impl Transaction {
         mut late: Option<&mut LateEntries>,
     ) -> Result<()> {
         differences(old.iter(), new.iter(), Ord::cmp, |before, after| {
+            // An entry that is in both is not written, so that it causes no conflict.
             match (before, after, &mut late) {
                 (Some(key), None, None) => self.store.remove_entry(key)?,
                 (None, Some(key), None) => self.store.put_entry(key)?,

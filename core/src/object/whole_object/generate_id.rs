@@ -65,11 +65,14 @@ impl Transaction {
         let info = layout::object_info(object_type.schema);
         let mut id = match id {
             NewId::Absent(id) => {
+                // `Absent` was looked up in this operation, so the put need not find it out.
                 self.store.put(id.as_bytes(), &info, Undo::Absent)?;
                 return Ok(id);
             }
             NewId::Drawn(id) => id,
         };
+        // A random ID is nearly always free. A limit ends the search if the generator gives the
+        // same ones.
         for _ in 0..ATTEMPTS {
             // The put itself finds out whether the ID is free, which saves a get for each new
             // object.

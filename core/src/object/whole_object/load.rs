@@ -27,6 +27,7 @@ impl Transaction {
         let mut data = None;
         self.visit(id, migrate, |object_type, pair| {
             match (&mut data, pair) {
+                // The first call has no pair. It gives the type, which says how much room to make.
                 (None, _) => data = Some(ObjectData::with_room(id, object_type)),
                 (Some(data), Some((field, rest, value))) => {
                     data.push_pair(field.storage_id, rest, value);
@@ -51,6 +52,7 @@ impl Transaction {
         // No ID begins with ff, so there is a next one.
         let end = u64::from_be_bytes(id.to_bytes()).wrapping_add(1).to_be_bytes();
         let span = KeySpan::new(id.as_bytes(), Some(&end));
+        // An object that is known need not have its own pair decoded.
         let mut known = self.known_info(id, ObjectInfo::clone);
         self.store
             .read(|kv| {
@@ -64,6 +66,7 @@ impl Transaction {
                             return Ok(ControlFlow::Break(()));
                         }
                         let info = known.take().map_or_else(|| self.info_from(id, value), Ok)?;
+                        // The move cannot be made here, because the store is lent.
                         if migrate == Migrate::Yes && info.schema != self.schema_index() {
                             outdated = true;
                             return Ok(ControlFlow::Break(()));
@@ -73,6 +76,8 @@ impl Transaction {
                         return Ok(ControlFlow::Continue(()));
                     };
                     let content = key.get(ObjId::LEN..).unwrap_or_default();
+                    // Fields and keys are in the same order, so one pass finds the field of each
+                    // key.
                     while let Some(field) = object_type.field_by_order(position) {
                         if let Some(rest) = content.strip_prefix(&field.key[..]) {
                             let kind = &field.kind;
@@ -85,6 +90,8 @@ impl Transaction {
                             }
                             let count = match kind {
                                 ResolvedKind::Counter => self.counter_out(field, value)?,
+                                // A damaged counter is shown as it is stored, so that the caller
+                                // can see the damage.
                                 _ => None,
                             };
                             let value = count.as_ref().map_or(value, |count| &count[..]);
@@ -145,6 +152,7 @@ impl Transaction {
         if migrate == Migrate::Yes {
             let known = self.known_info(id, |info| info.schema);
             // For an object that is not known yet, the scan below checks the schema.
+            // Moving before the scan saves reading the pairs twice.
             if known.is_some_and(|schema| schema != self.schema_index()) {
                 self.migrate_for_good(id)?;
             }
@@ -153,6 +161,7 @@ impl Transaction {
             true => Ok(()),
             false => {
                 self.migrate_for_good(id)?;
+                // The object was moved just now, so it is not asked again for its schema.
                 self.scan_object(id, Migrate::No, &mut visit).map(|_| ())
             }
         }

@@ -59,8 +59,10 @@ impl Transaction {
             Ok(old) => old,
             // Nothing can be read any more, and this is why.
             Err(error) if error.ends_transaction() => return Err(error),
+            // The object may be gone, or damaged. Only the second one is an error.
             Err(error) => return self.find_info(id)?.map_or(Ok(None), |_| Err(error)),
         };
+        // Another transaction or a listener may have moved it since it was found.
         if old.object_type().schema != from {
             return Ok(None);
         }
@@ -78,6 +80,7 @@ impl Transaction {
     pub(crate) fn migrate_to_change(&self, id: ObjId) -> Result<()> {
         if !self.is_current(id)? {
             self.migrate_giving(id, &self.schema(), Given::Later)?;
+            // A listener to the move may have moved or deleted the object.
             self.check_current(id)?;
         }
         Ok(())
@@ -159,6 +162,7 @@ impl Transaction {
         // This fails if a value must not be lost. `write_differences` fails before its first write
         // if a key is too long. In both cases the object stays in its schema.
         let (converted, before) = self.converted_alone(id, &old, &kept, given)?;
+        // Hooks are not told of values that only the move has changed.
         let by_move = match given {
             Given::Nothing | Given::Later => ByMove::All,
             Given::Field(field, _) => ByMove::AllBut(field),
@@ -168,6 +172,7 @@ impl Transaction {
             Given::Nothing | Given::Later => converted.map(Cow::Owned),
             Given::Field(field, value) => {
                 let mut new = ObjectBuilder::of(converted.as_ref().unwrap_or(&kept));
+                // The value that the caller gives comes last, so it counts.
                 new.push_pair(field, &[], value);
                 Some(Cow::Owned(new.finish()))
             }
@@ -190,6 +195,8 @@ impl Transaction {
             }
             Given::All(..) => self.dirty_set.created(id, new),
         }
+        // The own pair changes after the content: until the checks have passed, the object stays in
+        // its schema.
         let (from, to) = (layout::object_info(old_index), layout::object_info(schema.index));
         self.store.put(id.as_bytes(), &to, Undo::Old(&from))?;
         self.store.remove_entry(&layout::object_schema_key(old_index, id))?;
@@ -224,6 +231,8 @@ impl Transaction {
         counters: Counters,
     ) -> Result<()> {
         let at_once = || self.migrate_giving(id, schema, Given::All(new, counters));
+        // Own conversions must not run for values that are dropped, so the move gets the new
+        // content.
         if self.gives_at_once() {
             return at_once();
         }
@@ -261,9 +270,11 @@ impl Transaction {
                 return Err(error);
             }
         }
+        // The value is checked against the type that the object will have.
         let schema = self.schema();
         let (field, value) = value(self.type_in(id, &schema)?)?;
         self.migrate_giving(id, &schema, Given::Field(field, &value))?;
+        // A listener to the move may have moved the object on.
         self.check_current(id)?;
         self.object_type(id)
     }
@@ -277,6 +288,8 @@ impl Transaction {
         counters: Counters,
     ) -> Result<ObjectData> {
         let schema = self.schema();
+        // Content of another type or schema cannot be given with the move. The caller refuses it
+        // later.
         let fits = new.object_type().schema == schema.index
             && new.object_type().storage_id == id.storage_id();
         let give = || {
@@ -343,6 +356,7 @@ impl Transaction {
         // If nothing was written, the object need not be loaded again.
         if self.store.changes().get() != before {
             match self.load(id, Migrate::No) {
+                // A conversion that wrote other objects is allowed.
                 Ok(now) if now.is_same(old) => {}
                 Ok(_) | Err(Error::DeletedObject { .. }) => {
                     return Err(Error::ChangedAsMoved { id });
@@ -417,6 +431,7 @@ impl Transaction {
         let mut removed = Vec::new();
         // In the order of the stored pairs. The same definition has the same storage ID.
         for before in old_type.fields_by_storage_id() {
+            // A field that the new type lacks goes. The converter decides whether it may.
             let Some(field) = new_type.field_by_storage_id(before.storage_id) else { continue };
             let mut tell = |kind| removed.push((before, kind));
             keep(&bundle, old, before, field, &mut new, &mut tell)?;
@@ -498,11 +513,13 @@ impl<'a> Narrowing<'a> {
 
     /// The target of this encoded reference, if it was allowed and is no longer.
     pub(crate) fn refused(&self, bytes: &[u8]) -> Option<ObjId> {
+        // Only a field that is a reference in both can lose references.
         let (old, new) = (self.old?, self.new?);
         // Damaged references are kept as they are.
         let target = target_of(bytes).ok()??;
         let of = target.storage_id();
         let was_allowed = match &old.allowed {
+            // Without a list, every type that is recorded was allowed.
             Some(_) => old.allows(of),
             None => self.bundle.type_name(of).is_some(),
         };
@@ -553,6 +570,7 @@ fn keep(
                 }
                 left -= 1;
                 gone = true;
+                // A list that becomes empty is told as cleared.
                 tell(if index == 0 && left == 0 {
                     ChangeKind::ListClear
                 } else {
@@ -576,6 +594,7 @@ fn keep(
         }
         (ResolvedKind::Simple(_), ResolvedKind::Simple(_)) => {
             let narrowing = Narrowing::new(bundle, before, field);
+            // A simple reference that is not allowed any more becomes null: it gets no pair.
             for (key, value) in old.pairs(before) {
                 if !narrowing.refuses(value) {
                     new.push_pair(storage_id, key, value);

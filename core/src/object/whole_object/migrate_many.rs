@@ -38,6 +38,7 @@ impl<'t> Moves<'t> {
         &mut self,
         one: impl FnOnce(&Transaction, Option<&mut LateEntries>) -> Result<R>,
     ) -> Result<R> {
+        // Listeners may query indexes, so the entries must be there when they are called.
         if !self.tx.notifier.is_idle() {
             // Listeners may have come since the last move, so its entries are written first.
             self.write_late()?;

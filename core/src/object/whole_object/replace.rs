@@ -86,6 +86,7 @@ impl Transaction {
             // Listeners to the move may have recorded or removed schemas.
             let data = &*self.as_recorded(&data)?;
             let (is, wanted) = (old.object_type(), data.object_type());
+            // Listeners may also have moved the object to another schema.
             if is.storage_id != wanted.storage_id || is.schema != wanted.schema {
                 return Err(crate::object::Error::SchemaMismatch {
                     what: format!(
@@ -119,14 +120,18 @@ impl Transaction {
         };
         differences(old.all_pairs(), new.all_pairs(), by_place, |before, after| {
             let Some((field, key, value)) = after else { return Ok(()) };
+            // A key that belongs to no field is carried along as it is.
             let Some(field) = new.object_type().field_by_storage_id(field) else { return Ok(()) };
             let (new_key, new_value) =
                 (before.is_none(), before.is_none_or(|before| before.2 != value));
+            // Only the parts that are new are checked: others may refer to objects that are missing
+            // by now.
             match &field.kind {
                 ResolvedKind::Simple(_) if new_value => check(field, value),
                 ResolvedKind::List { element } if new_value => check(element, value),
                 ResolvedKind::Set { element } if new_key => check(element, key),
                 ResolvedKind::Map { key: keys, value: values } if new_value => {
+                    // The key was there before, so only the value is new.
                     if new_key {
                         check(keys, key)?;
                     }
@@ -161,6 +166,7 @@ impl Transaction {
 
     /// Notes which fields differ between two contents of an object. Both must have the same type.
     fn note_differences(&self, id: ObjId, old: &ObjectData, new: &ObjectData) {
+        // The comparison is saved if no rule asks for it.
         if !self.dirty_set.watches(id) {
             return;
         }
@@ -284,6 +290,7 @@ fn content_changes(
             list_changes(field, old, new, queue);
             Ok(())
         }
+        // As in Java, a copy with other IDs clears collections of references and fills them again.
         ResolvedKind::Set { .. } if changes == CollectionChanges::ClearedAndFilled && refers() => {
             if old.pairs(field).len() > 0 {
                 queue(ChangeKind::SetClear);

@@ -14,6 +14,7 @@ impl Transaction {
         value: &[u8],
     ) -> Result<Option<[u8; 8]>> {
         match field.kind {
+            // A damaged counter has no number, so the bytes stay as they are.
             ResolvedKind::Counter => Ok(self.store.decode_counter(value)?.map(i64::to_be_bytes)),
             _ => Ok(None),
         }
@@ -28,6 +29,7 @@ impl Transaction {
         value: &'v [u8],
         count: &'v mut [u8; 8],
     ) -> Result<&'v [u8]> {
+        // A value of another length is damage, and is written as it was read.
         if let Ok(of) = <[u8; 8]>::try_from(value)
             && let Some(field) = object_type.field_by_storage_id(field)
             && matches!(field.kind, ResolvedKind::Counter)

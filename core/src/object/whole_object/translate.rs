@@ -39,6 +39,7 @@ impl Transaction {
         let counts = |field: &Arc<ResolvedField>| {
             !matches!(field.kind, ResolvedKind::Counter) || data.stored(field).is_some()
         };
+        // A counter without a pair gets one by the translation, since a counter always has one.
         if Arc::ptr_eq(known, given) && given.fields.iter().all(counts) {
             return Ok(Cow::Borrowed(data));
         }
@@ -54,6 +55,7 @@ pub(super) fn translate(
     ids: Option<&IdMap>,
 ) -> Result<ObjectData> {
     let mut new = ObjectBuilder::new(Arc::clone(to));
+    // Fields are matched by name: in the other database they may have other storage IDs.
     for field in &to.fields {
         let from = data.field(&field.name)?;
         let map = |part: &ResolvedField, bytes: &[u8]| exchange(source, part, bytes, ids);
@@ -122,12 +124,14 @@ fn exchange(
         Some(id) => describe(id, part),
         None => format!("field {}", part.full_name),
     };
+    // A damaged reference would be copied to another database, where nothing knows of the damage.
     let target = target_of(bytes).map_err(|reason| {
         Error::inconsistent(format!("{}: stored reference {}: {reason}", place(), hex(bytes, 64)))
     })?;
     match target.and_then(|target| ids?.get(&target).map(|mapped| (target, mapped))) {
         None => Ok(Exchanged::Same),
         Some((_, Some(mapped))) => Ok(Exchanged::By(mapped.to_bytes())),
+        // The object was to be copied before those that refer to it.
         Some((target, None)) => Err(Error::invalid_argument(format!(
             "{} refers to {target}, for which the id map has no id",
             place()

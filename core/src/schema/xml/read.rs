@@ -288,6 +288,7 @@ impl<R: Read> Reader<'_, R> {
                 return Err(unexpected(&start, "<Identifier>"));
             }
             let mut text = String::new();
+            // As in Java, the text is taken as it is: escapes of the writer are not reversed.
             match self.xml.next_own_tag_with(&mut text)? {
                 Tag::End => identifiers.push(text),
                 Tag::Start(child) => return Err(unexpected(&child, "text")),

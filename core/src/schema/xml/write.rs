@@ -110,6 +110,7 @@ impl Writer {
         self.out.push_str("=\"");
         for c in value.chars() {
             match c {
+                // Java escapes quotes in attributes only.
                 '"' => self.out.push_str("&quot;"),
                 _ => escape(c, &mut self.out),
             }
@@ -131,6 +132,7 @@ impl Writer {
         self.storage_id(object_type.storage_id());
         self.attribute("name", object_type.name());
         let id = || item(Part::ObjectType).schema_id();
+        // Java closes an element without content in its start tag.
         if object_type.fields().is_empty() && object_type.indexes().is_empty() {
             self.end_tag("/>", id);
             return;
@@ -186,11 +188,13 @@ impl Writer {
                 self.end_tag("/>", id);
             }
             SimpleKind::Reference(reference) => {
+                // As in Java, attributes with their default values are left out.
                 if reference.forward_delete() {
                     self.attribute("forwardDelete", "true");
                 }
                 self.attribute("inverseDelete", reference.inverse_delete().as_str());
                 let default = reference.inverse_delete() == DeleteAction::Ignore;
+                // Written only where it differs from the default, which depends on the action.
                 if reference.allow_deleted() != default {
                     self.attribute("allowDeleted", if default { "false" } else { "true" });
                 }
@@ -203,6 +207,7 @@ impl Writer {
                 self.open("ObjectTypes");
                 self.out.push('>');
                 self.names("ObjectType", types);
+                // In the pretty form, an empty list has its end tag in the same line.
                 if types.is_empty() {
                     self.close_inline("ObjectTypes");
                 } else {

@@ -28,10 +28,12 @@ impl Parser {
                     self.class(depth + 1)?;
                     some = true;
                 }
+                // Two signs intersect the classes, and a single one stands for itself.
                 Some('&') if self.text.get(self.at + 1) == Some(&code('&')) => {
                     self.at += 2;
                     let mut right = false;
                     while let Some(point) = self.peek() {
+                        // Another intersection is read by the loop around this one.
                         if point == code(']') || point == code('&') {
                             break;
                         }
@@ -42,11 +44,13 @@ impl Parser {
                         }
                         right = true;
                     }
+                    // An intersection needs a class on one of its sides.
                     if !some && !right {
                         return Err("bad class syntax");
                     }
                     some = true;
                 }
+                // A bracket at the start stands for itself.
                 Some(']') if some => {
                     self.at += usize::from(consume);
                     return Ok(());
@@ -63,6 +67,7 @@ impl Parser {
         let start = match self.next_raw() {
             Some(point) if point == code('\\') => match self.escape(true)? {
                 Escape::Char(point) => point,
+                // A class cannot begin a range, so a `-` after it is read as a character.
                 Escape::Other(_) => return Ok(()),
             },
             Some(point) => point,

@@ -24,14 +24,17 @@ impl Parser {
         const UNKNOWN: Reason = "illegal or unsupported escape sequence";
         let Some(point) = self.next_raw() else { return Err("backslash at the end") };
         let class = Ok(Escape::Other(Atom::Char));
+        // These have no meaning within a class, where only characters stand.
         let outside = |part: Atom| if in_class { Err(UNKNOWN) } else { Ok(Escape::Other(part)) };
         let reference = Atom::Whole(Extent::WITHOUT_LIMIT);
         match char::from_u32(point) {
             Some('0') => self.octal().map(Escape::Char),
+            // A reference can match a text of any length.
             Some('1'..='9') => outside(reference),
             Some('A' | 'B' | 'G' | 'Z' | 'z') => outside(Atom::POSITION),
             Some('b') => {
                 let braces = !in_class && self.peek_is('{');
+                // Only `\b{g}` has braces.
                 if braces && self.text.get(self.at + 1) == Some(&code('g')) {
                     self.at += 2;
                     if !self.eat_raw('}') {
@@ -66,6 +69,7 @@ impl Parser {
                     return Err("\\k is not followed by '<' for named capturing group");
                 }
                 let name = self.group_name()?;
+                // A name must be defined before it is used.
                 if self.names.contains(&name) {
                     Ok(Escape::Other(reference))
                 } else {
@@ -73,6 +77,7 @@ impl Parser {
                 }
             }
             Some('u') => {
+                // Java has the braces for `\x` only.
                 if self.raw() == Some(code('{')) {
                     return Err("illegal Unicode escape sequence");
                 }
@@ -127,6 +132,7 @@ impl Parser {
         let mut number = self.hex_digit()?;
         while let Some(digit) = self.hex_digit() {
             number = number << 4 | digit;
+            // A greater number is no character, and would overflow.
             if number > 0x10_ffff {
                 return None;
             }
@@ -146,6 +152,7 @@ impl Parser {
         }) {
             self.at += 1;
         }
+        // Whether the name exists is not known here, so any character stands for it.
         if self.at > start && self.eat_raw('}') { Ok(0xfffd) } else { Err(ERROR) }
     }
 
@@ -178,6 +185,7 @@ impl Parser {
                     .chars()
                     .all(|char| char.is_ascii_alphanumeric() || matches!(char, '_' | ' ' | '-'))
         };
+        // Names of scripts and blocks depend on the version of Unicode, so any word is taken.
         let known = match name.split_once('=') {
             Some((key, value)) => {
                 matches!(

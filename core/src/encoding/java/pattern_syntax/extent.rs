@@ -73,6 +73,8 @@ impl Extent {
     /// One part after the other.
     pub(super) fn then(self, next: Extent) -> Extent {
         Extent {
+            // Java's sum overflows without notice, and a pattern must be accepted where Java
+            // accepts it.
             longest: self.longest.wrapping_add(next.longest),
             has_limit: self.has_limit && next.has_limit,
             one_way: self.one_way && next.one_way,
@@ -91,9 +93,12 @@ impl Extent {
     /// This part, and then `part` repeated.
     pub(super) fn then_repeated(self, part: Atom, repetition: Repetition) -> Extent {
         let extent = part.extent();
+        // Java gives an optional part the length of the part itself.
         let Repetition::Times { least, most, mode } = repetition else {
             return self.then(Extent { one_way: false, ..extent });
         };
+        // Java gives such a character the greatest length, so it has a limit where a group has
+        // none.
         if matches!((part, most, mode), (Atom::Char, None, Mode::Greedy)) {
             return self.then(Extent { longest: i32::MAX, one_way: false, ..extent });
         }
@@ -104,7 +109,10 @@ impl Extent {
             longest,
             has_limit: self.has_limit
                 && extent.has_limit
+                // An overflow makes the length smaller, and Java takes that as a sign of no limit.
                 && longest >= self.longest
+                // Java gives a repeated group that matches in several ways no length, unless it is
+                // possessive.
                 && (mode == Mode::Possessive || !in_several_ways),
             one_way: self.one_way && extent.one_way && Some(least) == most,
         }

@@ -14,9 +14,11 @@ use text::{MAX_DEPTH, Parser, Reason, TOO_DEEP, code, is_ascii};
 pub(crate) fn check(units: &[u16]) -> Result<(), Reason> {
     let mut parser = Parser::new(units);
     match parser.alternatives() {
+        // What is nested that deeply is taken as it is, since only Java's stack decides about it.
         Err(TOO_DEEP) => return Ok(()),
         checked => checked?,
     };
+    // A closing parenthesis ends the alternatives, so one that is left has no opening one.
     match parser.peek() {
         None => Ok(()),
         Some(_) => Err("unmatched closing )"),
@@ -41,6 +43,7 @@ impl Parser {
         let mut extent = Extent::EMPTY;
         loop {
             let part = match self.peek().and_then(char::from_u32) {
+                // A surrogate is no character of Rust, but the text goes on.
                 None if self.raw().is_none() => return Ok(extent),
                 Some('|' | ')') => return Ok(extent),
                 Some('*' | '+' | '?') => return Err("dangling meta character"),
@@ -100,6 +103,7 @@ impl Parser {
             }
             _ => return Ok(None),
         };
+        // The sign after a quantifier changes how it matches, and with it the length.
         let mode = if self.eat('?') {
             Mode::Lazy
         } else if self.eat('+') {
@@ -108,6 +112,7 @@ impl Parser {
             Mode::Greedy
         };
         Ok(Some(match (least, most) {
+            // Java treats `{0,1}` as `?`.
             (0, Some(1)) => Repetition::Optional,
             _ => Repetition::Times { least, most, mode },
         }))
@@ -137,6 +142,7 @@ impl Parser {
         let mut number = 0i32;
         while let Some(digit) = self.raw().filter(|&point| is_ascii(point, u8::is_ascii_digit)) {
             let digit = (digit - code('0')).cast_signed();
+            // Java counts in 32 bits and refuses what does not fit.
             number = number
                 .checked_mul(10)
                 .and_then(|number| number.checked_add(digit))
@@ -149,6 +155,7 @@ impl Parser {
     /// Reads a group; `None` if it only sets flags.
     fn group(&mut self) -> Result<Option<Atom>, Reason> {
         self.at += 1;
+        // A flag within a group holds up to its end.
         let outer_comments = self.comments;
         let mut look_behind = false;
         let mut look = false;
@@ -176,6 +183,7 @@ impl Parser {
                     self.at -= 1;
                     self.flags()?;
                     match self.next_raw().and_then(char::from_u32) {
+                        // Flags without a colon hold for the rest of the group around them.
                         Some(')') => return Ok(None),
                         Some(':') => {}
                         _ => return Err("unknown inline modifier"),
@@ -188,10 +196,12 @@ impl Parser {
             return Err("unclosed group");
         }
         self.comments = outer_comments;
+        // Java must know how far to look back.
         if look_behind && !extent.has_limit() {
             return Err("look-behind group does not have an obvious maximum length");
         }
         Ok(Some(match (look, atomic) {
+            // What is looked at is not part of the match.
             (true, _) => Atom::POSITION,
             (_, true) => Atom::Whole(extent),
             _ => Atom::Group(extent),

@@ -7,6 +7,7 @@ pub(crate) type Reason = &'static str;
 
 /// The characters. Unpaired surrogates stay as they are.
 fn code_points(units: &[u16]) -> Vec<u32> {
+    // Java keeps unpaired surrogates as characters.
     char::decode_utf16(units.iter().copied())
         .map(|decoded| {
             decoded.map_or_else(|error| u32::from(error.unpaired_surrogate()), u32::from)
@@ -52,6 +53,7 @@ fn without_quotes(text: Vec<u32>) -> Vec<u32> {
             at += 1;
         } else {
             out.push(point);
+            // An escaped backslash does not begin a quote.
             if point == BACKSLASH
                 && let Some(next) = next
             {
@@ -99,10 +101,12 @@ impl Parser {
         while self.comments {
             match self.raw() {
                 Some(point)
+                    // This kind of white space is not in Rust's list of ASCII white space.
                     if is_ascii(point, |byte| byte.is_ascii_whitespace() || *byte == 0x0b) =>
                 {
                     self.at += 1
                 }
+                // A comment ends with any line break that Java knows.
                 Some(point) if point == code('#') => {
                     while self
                         .raw()

@@ -37,6 +37,7 @@ impl Tx {
         objects: impl IntoIterator<Item = impl Into<ObjId>>,
     ) -> Result<Graph> {
         let own = self.schema().id;
+        // An import takes an object without a schema for one of the models.
         self.graph_of(objects, |schema| Some(schema).filter(|schema| *schema != own))
     }
 
@@ -82,6 +83,7 @@ impl Tx {
         let bundle = self.core.bundle();
         let form = XmlForm { storage_ids: true, pretty: false };
         let schemas = bundle.recorded().schemas().iter();
+        // Schemas that no object names are left out, since an import would record them for nothing.
         let schemas = schemas.filter(|schema| named.contains(&schema.model.schema_id()));
         // The IDs of objects have those of types. Those of fields may differ elsewhere.
         let of_types = |item: &Item<'_>| match item.part {

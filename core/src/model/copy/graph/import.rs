@@ -74,6 +74,7 @@ impl Tx {
         if schemas.is_empty() {
             return self.import_objects(graph, how);
         }
+        // If an object is refused, the schemas must not stay either.
         self.core.atomic(|core| {
             record(core, &schemas)?;
             self.import_objects(graph, how)
@@ -87,6 +88,7 @@ impl Tx {
         let new = graph.named_schemas()?.into_iter();
         let new = new.filter(|model| bundle.schema_by_id(model.schema_id()).is_none());
         Ok(match how.new_ids {
+            // With new IDs, the storage IDs of the graph mean nothing here.
             true => new.map(|model| model.with_storage_ids(|_| None)).collect(),
             false => new.collect(),
         })
@@ -98,6 +100,8 @@ impl Tx {
                 .map_err(|wrong| Error::from(wrong.of(object.id, &object.type_name)))
         });
         let types: Vec<_> = types.collect::<Result<_>>()?;
+        // All contents are made before the first write, so that a mistake in the graph changes
+        // nothing.
         let ids = self.ids_of(graph, &types, how)?;
         let contents = graph.objects.iter().zip(&types).map(|(object, object_type)| {
             let data = content(object, object_type, &ids);
@@ -179,12 +183,14 @@ impl Tx {
                 },
                 false => object.id,
             };
+            // The second object would replace the first one without a word.
             if ids.insert(object.id, id).is_some() {
                 return refused("the graph has two objects with this ID".into());
             }
             if how.new_ids {
                 continue;
             }
+            // Objects with such an ID are not found among those of their type.
             if !id.is_shortest() {
                 return refused("no object can have this ID: import with new IDs".into());
             }
@@ -218,6 +224,7 @@ fn store_all(
     let mut missing = MissingTargets::new();
     let mut created = Vec::new();
     for (_, id, data) in contents {
+        // A later object of the graph may be the target, so missing ones are judged at the end.
         let mut options = CopyOptions::new().noting_missing(&mut missing);
         if how.silent {
             options = options.silent();
@@ -228,6 +235,7 @@ fn store_all(
     }
     let mut still = BTreeSet::new();
     for id in missing.into_keys() {
+        // Only those that no later object has become are still missing.
         if !tx.core.exists(id)? {
             still.insert(id);
         }
@@ -295,6 +303,7 @@ fn add(
         ResolvedKind::Counter => {
             let number = match value {
                 GraphValue::Number(number) => Some(*number),
+                // Numbers above 2^53 are text in some JSON, so both forms are taken.
                 GraphValue::Text(text) => text.parse().ok(),
                 _ => None,
             };
@@ -313,6 +322,7 @@ fn add(
                 let place = || format!("{name}[{at}]");
                 let bytes = encode(element, value, ids, place)?;
                 builder.write_set_element(field, as_given(&bytes)).map_err(given)?;
+                // A second one would be dropped without a word, so it is taken for a mistake.
                 if !seen.insert(bytes) {
                     return Err(Wrong::value(place(), value, "a set has each element once"));
                 }
@@ -340,6 +350,7 @@ fn add(
                 let value = encode(values, value, ids, || format!("{name}[{at}].value"))?;
                 let added = builder.write_map_entry(field, as_given(&key_bytes), as_given(&value));
                 added.map_err(given)?;
+                // The later entry would win without a word, so it is taken for a mistake.
                 if !seen.insert(key_bytes) {
                     return Err(Wrong::value(place(), key, "a map has each key once"));
                 }
@@ -374,6 +385,7 @@ fn encode(
     if !matches!(simple.encoding.kind(), EncodingKind::Reference(_)) {
         return Ok(bytes);
     }
+    // Null has no target.
     let Ok(target) = ObjId::from_slice(&bytes) else { return Ok(bytes) };
     let target = ids.get(&target).copied().unwrap_or(target);
     if simple.reference.as_ref().is_some_and(|refers| !refers.allows(target.storage_id())) {

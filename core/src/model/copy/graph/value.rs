@@ -36,6 +36,7 @@ pub(super) fn to_plain(encoding: &dyn Encoding, bytes: &[u8]) -> Result<GraphVal
     {
         return Ok(value);
     }
+    // Bytes that no value has would be refused by the import, so they are refused here.
     encoding.check_canonical(bytes).map_err(|error| error.to_string())?;
     Ok(GraphValue::Encoded(Hex(bytes).to_string()))
 }
@@ -70,6 +71,7 @@ pub(super) fn to_encoded(encoding: &dyn Encoding, value: &GraphValue) -> Result<
     let value = match value {
         GraphValue::Null => Value::Null,
         GraphValue::Bool(value) => Value::Bool(*value),
+        // The number may be of any width, so the widths are tried one after the other.
         GraphValue::Number(number) => return number_to_encoded(encoding, *number),
         GraphValue::Float(number) => float(encoding, *number)?,
         // The text form of a string has escapes, but a plain string is as it is.
@@ -103,6 +105,7 @@ fn number_to_encoded(encoding: &dyn Encoding, number: i64) -> Result<Vec<u8>, St
         let value = float(encoding, rounded)?;
         return encoding.encode_all(&value).map_err(|error| error.to_string());
     }
+    // From the narrowest on: an encoding refuses a value of another width.
     let forms = [
         i8::try_from(number).ok().map(Value::Byte),
         i16::try_from(number).ok().map(Value::Short),

@@ -49,6 +49,7 @@ impl Store {
     /// Cost: one put, or a get and a put.
     pub(crate) fn get_or_put(&self, key: &[u8], value: &[u8]) -> Result<Option<Vec<u8>>> {
         self.check_key(key)?;
+        // The number is kept, to be put back if nothing was written.
         let changes = self.changes.get();
         let old = self.write(|kv| Ok(kv.get_or_put(key, value)?))?;
         match old {
@@ -65,6 +66,7 @@ impl Store {
     /// Removes `key`. Cost: one delete.
     pub(crate) fn remove(&self, key: &[u8], undo: Undo<'_>) -> Result<()> {
         self.remove_unseen(key, undo)?;
+        // The commit certainly changes the version only if a pair was there.
         if matches!(undo, Undo::Old(_)) {
             self.wrote.set(true);
         }
@@ -90,6 +92,7 @@ impl Store {
     /// Removes an index entry, which has no value. So far the pairs of the objects required it. If
     /// it is missing, undoing puts it. Cost: one delete.
     pub(crate) fn remove_entry(&self, key: &[u8]) -> Result<()> {
+        // The entry may be missing, so this does not prove that the version of the store changes.
         self.remove_unseen(key, Undo::Old(&[]))
     }
 
@@ -119,6 +122,7 @@ impl Store {
     ) -> Result<()> {
         self.check_not_lent()?;
         let mut found = false;
+        // Outside of an operation nothing can be undone, so nothing is copied.
         let recording = self.depth.get() > 0;
         let mut journal = self.journal.borrow_mut();
         self.read(|kv| {
@@ -179,6 +183,7 @@ impl Store {
     ) -> Result<R> {
         // Outside of an operation nothing can be undone, so the scan is saved.
         if self.depth.get() > 0 {
+            // This comes before the journal is filled: a refused write must leave no records.
             self.check_not_lent()?;
             let mut journal = self.journal.borrow_mut();
             self.each(span, |key, value| {
@@ -198,6 +203,7 @@ impl Store {
         if depth == 0 {
             return Ok(());
         }
+        // A refused write must not be noted. Its undo would be refused in the same way.
         self.check_not_lent()?;
         match undo {
             Undo::Absent => self.journal.borrow_mut().absent(key),
