@@ -9,7 +9,8 @@ use permazen::kv::optimistic::OptimisticDatabase;
 use permazen::kv::prefix::Prefixed;
 use permazen::kv::{KvDatabase, KvError};
 use permazen::object::{
-    CopyOptions, Database, Error, Migrate, ObjectBuilder, Result, Transaction, TransactionConfig,
+    CopyOptions, Database, Error, ListView, Migrate, ObjectBuilder, Result, Transaction,
+    TransactionConfig,
 };
 use permazen::schema::SchemaModel;
 use permazen::{Counter, ObjId, Permazen, PermazenObject};
@@ -90,6 +91,74 @@ fn creating_within_untracked_reads_notices_what_others_do_with_the_object() {
         assert!(other.create_with_id(foo_id(3)).unwrap());
         other.commit().unwrap();
         assert!(tx.commit().is_err_and(|error| error.is_retryable()), "{name}");
+    }
+}
+
+/// Whether a transaction is in conflict after it has run `change` within untracked reads, and then
+/// another one has run `meanwhile` and was committed.
+fn conflicts(
+    world: &World,
+    (schema, change): (&str, &dyn Fn(&Transaction) -> Result<()>),
+    (other_schema, meanwhile): (&str, &dyn Fn(&Transaction)),
+) -> bool {
+    let tx = world.begin(schema);
+    tx.untracked(|tx| change(tx)).unwrap();
+    let other = world.begin(other_schema);
+    meanwhile(&other);
+    other.commit().unwrap();
+    set(&tx, foo_id(2), "s", text("changed"));
+    tx.commit().is_err_and(|error| error.is_retryable())
+}
+
+fn optimistic_world() -> World {
+    let world = World::on(Arc::new(OptimisticDatabase::new(MemoryStore::new())));
+    let tx = world.foo();
+    create(&tx, foo_id(1));
+    create(&tx, foo_id(2));
+    list(&tx).extend(&texts(&["a", "b", "c"])).unwrap();
+    tx.commit().unwrap();
+    world
+}
+
+fn list(tx: &Transaction) -> ListView<'_> {
+    tx.list_view(foo_id(1), "list", Migrate::No).unwrap()
+}
+
+/// What an operation on a list writes depends on the size of the list.
+#[test]
+fn changes_of_lists_within_untracked_reads_notice_what_others_add() {
+    type Change = fn(&ListView<'_>) -> Result<()>;
+    let ways: [(&str, Change); 5] = [
+        ("pop", |list| list.pop().map(drop)),
+        ("remove", |list| list.remove(0).map(drop)),
+        ("remove the last", |list| list.remove(2).map(drop)),
+        ("remove_value", |list| list.remove_value(&text("b")).map(drop)),
+        ("push", |list| list.push(&text("d")).map(drop)),
+    ];
+    for (name, change) in ways {
+        let world = optimistic_world();
+        let change = |tx: &Transaction| change(&list(tx));
+        let push = |tx: &Transaction| list(tx).push(&text("of another")).unwrap();
+        assert!(conflicts(&world, (FOO, &change), (FOO, &push)), "{name}");
+    }
+}
+
+/// What a move or a copy writes depends on the whole object.
+#[test]
+fn moves_and_copies_within_untracked_reads_notice_changes_of_the_object() {
+    let newer = FOO.replace("</Schema>", r#"<ObjectType name="Newer"/></Schema>"#);
+    let into = optimistic();
+    let dest = into.begin(&foo_config()).unwrap();
+    let copy = |tx: &Transaction| tx.copy_to(foo_id(1), &dest, &mut CopyOptions::new()).map(drop);
+    let migrate = |tx: &Transaction| tx.migrate(foo_id(1)).map(drop);
+    let read = |tx: &Transaction| tx.get(foo_id(1), "i", Migrate::Yes).map(drop);
+    let ways: [(&str, &str, &dyn Fn(&Transaction) -> Result<()>); 3] =
+        [("copy_to", FOO, &copy), ("migrate", &newer, &migrate), ("get", &newer, &read)];
+    for (name, schema, change) in ways {
+        let world = optimistic_world();
+        world.begin(schema).commit().unwrap();
+        let set_s = |tx: &Transaction| set(tx, foo_id(1), "s", text("of another"));
+        assert!(conflicts(&world, (schema, change), (FOO, &set_s)), "{name}");
     }
 }
 

@@ -545,7 +545,8 @@ impl Encoded<'_, ListView<'_>> {
         read: impl FnOnce(&[u8]) -> Result<R>,
     ) -> Result<R> {
         let list = self.0;
-        let size = list.len()?;
+        // Read before the operation, because a wrong position is reported before a missing object.
+        let size = list.content.tx.store().tracked(|| list.len())?;
         if at >= size {
             return Err(list.outside(at, size));
         }
@@ -578,9 +579,9 @@ impl Encoded<'_, ListView<'_>> {
         read: impl FnOnce(u32, &[u8]) -> Result<R>,
     ) -> Result<Option<R>> {
         let list = self.0;
-        let Some((at, old)) = list.last_pair(|at, value| (at, value.to_vec()))? else {
-            return Ok(None);
-        };
+        // Read before the operation, because the list of a missing object has nothing to return.
+        let last = || list.last_pair(|at, value| (at, value.to_vec()));
+        let Some((at, old)) = list.content.tx.store().tracked(last)? else { return Ok(None) };
         list.content.mutate(|target| {
             let value = read(at, &old)?;
             list.content.remove(&list.element_key(at), &old)?;

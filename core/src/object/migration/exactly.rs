@@ -31,7 +31,7 @@ impl Transaction {
         late: Option<&mut LateEntries>,
         losses: &mut Losses,
     ) -> Result<Option<usize>> {
-        let old = match self.load(id, Migrate::No) {
+        let old = match self.load_to_move(id) {
             Ok(old) => old,
             // Nothing can be read any more, and this is why.
             Err(error) if error.ends_transaction() => return Err(error),

@@ -177,6 +177,12 @@ impl Store {
         body()
     }
 
+    /// Runs `body`, whose reads are tracked: an operation that begins after them depends on them.
+    pub(crate) fn tracked<R>(&self, body: impl FnOnce() -> R) -> R {
+        let _before = Untracked { store: self, before: self.untracked.replace(false) };
+        body()
+    }
+
     /// Whether a read now skips conflict detection. The reads of operations never do, because what
     /// an operation writes depends on them.
     #[inline]

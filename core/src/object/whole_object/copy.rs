@@ -102,7 +102,8 @@ impl Transaction {
     ) -> Result<bool> {
         self.check_open()?;
         dest.check_open()?;
-        let data = self.load(source, options.migrate)?;
+        // The copy depends on these reads.
+        let data = self.store().tracked(|| self.load(source, options.migrate))?;
         // A list with a gap would be copied as it is, so it is refused before anything is written.
         data.check_lists()?;
         let object_type = data.object_type();

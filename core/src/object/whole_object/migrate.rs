@@ -55,7 +55,7 @@ impl Transaction {
         from: SchemaIndex,
         late: Option<&mut LateEntries>,
     ) -> Result<Option<usize>> {
-        let old = match self.load(id, Migrate::No) {
+        let old = match self.load_to_move(id) {
             Ok(old) => old,
             // Nothing can be read any more, and this is why.
             Err(error) if error.ends_transaction() => return Err(error),
@@ -90,8 +90,13 @@ impl Transaction {
     /// replaces need no conversion and no index entries, which can be too long for the store.
     /// Listeners are called for the differences as changes of the fields.
     fn migrate_giving(&self, id: ObjId, schema: &Arc<Schema>, given: Given<'_>) -> Result<()> {
-        let old = self.load(id, Migrate::No).map_err(|error| moving(self, error, id))?;
+        let old = self.load_to_move(id).map_err(|error| moving(self, error, id))?;
         self.migrate_loaded(id, old, schema, given, None).map(drop)
+    }
+
+    /// Loads an object that moves next. These reads are tracked, because the move depends on them.
+    pub(in crate::object) fn load_to_move(&self, id: ObjId) -> Result<ObjectData> {
+        self.store().tracked(|| self.load(id, Migrate::No))
     }
 
     /// Moves an object whose content was just loaded to another schema, with the content `new`.
