@@ -73,8 +73,8 @@ impl Builder {
     /// written. They are recorded even if new schemas are [not allowed](Builder::allow_new_schema),
     /// and stay until the returned `Permazen` is closed, also without objects. Schemas without
     /// objects that contradict them are removed first, unless
-    /// [`schema_removal`](Builder::schema_removal) or a database that this process has open keeps
-    /// them.
+    /// [`schema_removal`](Builder::schema_removal) keeps them, or this process has a database open
+    /// with one of them: this database or another one.
     ///
     /// # Errors
     /// `build` then also gives: [`Error::GraphIds`] if the database uses the storage IDs otherwise
