@@ -210,6 +210,16 @@ impl OpenEnv {
         self.map.make_room(&self.directory, wait, |size| self.resize(size))
     }
 
+    /// Makes the memory map larger, if it should grow before a transaction reads and nothing uses
+    /// it at this moment. Costs one read of memory if there is nothing to do.
+    #[inline]
+    fn make_room_at_once(&self) -> Result<()> {
+        if !self.map.is_to_grow() {
+            return Ok(());
+        }
+        self.map.make_room_at_once(&self.directory, |size| self.resize(size))
+    }
+
     /// Makes the memory map as large as the file that another process has made larger. Returns
     /// false if it was that large already.
     pub(super) fn follow_others(&self) -> Result<bool> {
@@ -550,6 +560,7 @@ impl SharedEnv {
     pub(super) fn begin_read(
         self: &Arc<Self>,
     ) -> Result<(RoTxn<'static, WithoutTls>, CountedReader)> {
+        self.env.make_room_at_once()?;
         let mut is_again = false;
         loop {
             let (txn, counted) = self.begin_read_once()?;
