@@ -181,14 +181,14 @@ impl KvWrite for WriteTransaction {
     fn put(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
         let (pairs, open, _) = self.write()?;
         let mut room = StoredKey::room();
-        let stored = room.of(key)?;
+        let stored = room.of_pair(key, value.len())?;
         open.put(pairs, stored, value).map_err(|error| self.failed("cannot put", error))
     }
 
     fn put_if_absent(&mut self, key: &[u8], value: &[u8]) -> Result<bool> {
         let (pairs, open, _) = self.write()?;
         let mut room = StoredKey::room();
-        let stored = room.of(key)?;
+        let stored = room.of_pair(key, value.len())?;
         open.put_if(pairs, PutFlags::NO_OVERWRITE, stored, value)
             .map_err(|error| self.failed("cannot put", error))
     }
@@ -203,7 +203,7 @@ impl KvWrite for WriteTransaction {
     fn append(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
         let (pairs, open, _) = self.write()?;
         let mut room = StoredKey::room();
-        let stored = room.of(key)?;
+        let stored = room.of_pair(key, value.len())?;
         let appended = open.put_if(pairs, PutFlags::APPEND, stored, value);
         match appended.map_err(|error| self.failed("cannot put", error))? {
             true => Ok(()),

@@ -209,7 +209,9 @@ pub(super) fn create_from(
 ) -> Result<Copied> {
     create(target, watch.readers_of_pairs(), |file| {
         packed::write(file.part(), name, MOST, target, |put| {
-            each_pair(from, watch, |key, value| put(StoredKey::room().of(key)?, value))
+            each_pair(from, watch, |key, value| {
+                put(StoredKey::room().of_pair(key, value.len())?, value)
+            })
         })
     })
 }
