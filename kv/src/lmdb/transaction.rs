@@ -117,16 +117,22 @@ impl WriteTransaction {
         error
     }
 
-    fn reader(&self) -> Result<Reader<'_>> {
+    /// Fails if the transaction cannot be used any more, whatever was done in it.
+    #[inline]
+    fn check_usable(&self) -> Result<()> {
         self.deadline.check()?;
         self.env.check_process()?;
+        self.own.as_ref().map_or(Ok(()), OwnThread::check)
+    }
+
+    fn reader(&self) -> Result<Reader<'_>> {
+        self.check_usable()?;
         let open = self.open.as_ref().ok_or_else(|| Self::ended(&self.failed))?;
         Ok(Reader { pairs: self.pairs, txn: open.txn(), path: self.env.path() })
     }
 
     fn write(&mut self) -> Result<(Pairs, &mut OpenWrite, &SharedEnv)> {
-        self.deadline.check()?;
-        self.env.check_process()?;
+        self.check_usable()?;
         let open = self.open.as_mut().ok_or_else(|| Self::ended(&self.failed))?;
         self.has_written = true;
         Ok((self.pairs, open, &self.env))
