@@ -20,7 +20,7 @@ use super::writer::Writer;
 use crate::store_parts::file_identity::FileId;
 use crate::store_parts::lock::lock;
 use crate::store_parts::process::Process;
-use crate::store_parts::write_lock::{WriteLock, forget_wait_in_vain};
+use crate::store_parts::write_lock::{KeptWait, WriteLock, forget_wait_in_vain};
 use crate::{Durability, KvError, Result};
 
 /// The database inside the environment that holds the pairs.
@@ -520,6 +520,8 @@ impl SharedEnv {
     /// write, so this looks for the database repeatedly while it waits for the right to write.
     fn create_pairs(self: &Arc<Self>, writer: &Writer, wait: Duration) -> Result<()> {
         let start = Instant::now();
+        // This may run within an attempt of a transaction.
+        let _outer = KeptWait::new();
         loop {
             let left = wait.saturating_sub(start.elapsed());
             let pause = CREATING.min(left);
