@@ -44,9 +44,17 @@ pub mod xml;
 #[doc(hidden)]
 pub mod __internal {
     pub use crate::contract::with_causes::WithCauses;
+    #[cfg(feature = "sqlite")]
+    pub use crate::sqlite::open_files::unless_open_with_sqlite;
     pub use crate::store_parts::deadline::Deadline;
     pub use crate::store_parts::process::Process;
     pub use crate::store_parts::write_lock::check_can_begin;
+
+    /// What `read` returns: without the feature `sqlite`, no file is open with SQLite.
+    #[cfg(not(feature = "sqlite"))]
+    pub fn unless_open_with_sqlite<T>(_: &std::path::Path, read: impl FnOnce() -> T) -> Option<T> {
+        Some(read())
+    }
 }
 
 pub use contract::{

@@ -6,9 +6,11 @@ use std::time::Duration;
 
 use permazen::__internal::open::XmlDump;
 use permazen::kv::copy::Watch;
-use permazen::kv::{KvDatabase, KvError, KvRead, KvWrite, TxOptions};
+use permazen::kv::{Direction, KeySpan, KvDatabase, KvError, KvRead, KvWrite, TxOptions};
 use permazen::open::{OpenError, Opening, StoreKind};
 use tempfile::TempDir;
+
+use crate::child;
 
 const DUMP: &str = "<entries><entry><key>01</key><value>02</value></entry></entries>";
 
@@ -60,6 +62,55 @@ fn an_lmdb_environment_is_found_by_directory_and_file() {
 #[test]
 fn an_sqlite_file_is_found() {
     creates_and_finds("sqlite", StoreKind::Sqlite);
+}
+
+/// Names the SQLite file of a process that this program starts.
+const FILE: &str = "PERMAZEN_TEST_SQLITE_FILE";
+
+/// Tells how many pairs it sees, puts another one, and closes the file.
+#[test]
+fn child() {
+    let Some(path) = std::env::var_os(FILE) else { return };
+    let store = Opening::new().kind(StoreKind::Sqlite).write(true).open(path).unwrap();
+    let mut tx = store.begin(&TxOptions::writing()).unwrap();
+    let pairs = tx.scan(KeySpan::FULL, Direction::Forward).unwrap().count();
+    tx.put(format!("child {pairs}").as_bytes(), &[]).unwrap();
+    tx.commit().unwrap();
+    println!("sees {pairs} pairs");
+}
+
+/// How many pairs another process sees, which then puts one more.
+fn seen_by_a_child(path: &Path) -> usize {
+    let mut command = child::this_program();
+    command.args(child::arguments(module_path!(), "child")).arg("--nocapture").env(FILE, path);
+    let output = command.output().unwrap();
+    let told = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success(), "{told}");
+    let (_, told) = told.split_once("sees ").unwrap();
+    told.split(' ').next().unwrap().parse().unwrap()
+}
+
+/// The locks of SQLite belong to the process, which loses them when it closes the file.
+#[test]
+fn an_sqlite_file_that_is_open_is_found_without_a_loss_of_its_locks() {
+    let (dir, path) = in_directory("db");
+    let url = format!("sqlite:{}", path.display());
+    let store = Opening::new().create(true).open(&url).unwrap();
+    put(&store);
+    let link = dir.path().join("link");
+    std::fs::hard_link(&path, &link).unwrap();
+    for name in [&path, &link] {
+        assert_eq!(StoreKind::detect(name).unwrap(), StoreKind::Sqlite);
+    }
+    assert_has_pair(&permazen::open(&path).unwrap());
+    assert!(permazen::open(format!("xml:{}", path.display())).is_err());
+    assert_eq!(seen_by_a_child(&path), 1);
+    // With no lock, the child would have closed the database as the last one that has it open.
+    assert!(dir.path().join("db-wal").exists());
+    let mut tx = store.begin(&TxOptions::writing()).unwrap();
+    tx.put(&[2], &[]).unwrap();
+    tx.commit().unwrap();
+    assert_eq!(seen_by_a_child(&path), 3);
 }
 
 #[test]

@@ -4,6 +4,8 @@ use std::fs::{File, FileType};
 use std::io::Read;
 use std::path::Path;
 
+use permazen_kv::__internal::unless_open_with_sqlite;
+
 use super::error::OpenError;
 use super::kind::StoreKind;
 
@@ -20,6 +22,14 @@ pub(super) fn open_file(path: &Path) -> Result<File, OpenError> {
         return Err(OpenError::NotAFile { path: path.into(), found });
     }
     File::open(path).map_err(failed)
+}
+
+/// The first bytes of a file: enough for those of each kind, with blanks before those of XML.
+fn start_of(path: &Path) -> Result<Vec<u8>, OpenError> {
+    let mut start = Vec::new();
+    let read = open_file(path)?.take(64).read_to_end(&mut start);
+    read.map_err(|error| OpenError::io(path, error))?;
+    Ok(start)
 }
 
 /// Something that is not a file, in words.
@@ -41,7 +51,8 @@ fn description(found: FileType) -> &'static str {
 }
 
 impl StoreKind {
-    /// Finds out which kind of store is at `path`. Reads the first bytes of a file.
+    /// Finds out which kind of store is at `path`. Reads the first bytes of a file, unless this
+    /// process has it open with SQLite.
     ///
     /// # Errors
     /// [`OpenError::Io`] if there is nothing at `path`, [`OpenError::NotAFile`] for a named pipe or
@@ -52,10 +63,11 @@ impl StoreKind {
         if metadata.is_dir() || path.file_name().is_some_and(|name| name == DATA) {
             return Ok(StoreKind::Lmdb);
         }
-        let mut start = Vec::new();
-        // Enough for the first bytes of each kind, with blanks before those of XML.
-        let read = open_file(path)?.take(64).read_to_end(&mut start);
-        read.map_err(|error| OpenError::io(path, error))?;
+        // Closing a file that SQLite has open in this process would give up SQLite's locks.
+        let Some(start) = unless_open_with_sqlite(path, || start_of(path)) else {
+            return Ok(StoreKind::Sqlite);
+        };
+        let start = start?;
         if start.starts_with(b"SQLite format 3\0") {
             return Ok(StoreKind::Sqlite);
         }

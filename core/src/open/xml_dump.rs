@@ -1,10 +1,11 @@
 //! XML dumps as stores that can be read.
 
 use std::fs::Metadata;
-use std::io::BufReader;
+use std::io::{self, BufReader};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
+use permazen_kv::__internal::unless_open_with_sqlite;
 use permazen_kv::memory::MemoryStore;
 use permazen_kv::{
     Capabilities, Counters, KvDatabase, KvError, KvTransaction, Statistics, TxOptions, xml,
@@ -67,6 +68,11 @@ impl XmlDump {
     pub fn read(path: impl AsRef<Path>) -> Result<XmlDump, OpenError> {
         let path = path.as_ref();
         let failed = |error| OpenError::io(path, error);
+        // Closing a file that SQLite has open in this process would give up SQLite's locks.
+        if unless_open_with_sqlite(path, || ()).is_none() {
+            let reason = "this process has it open as an SQLite file, so it is no XML dump";
+            return Err(failed(io::Error::other(reason)));
+        }
         let file = open_file(path)?;
         let read = Stamp::of(&file.metadata().map_err(failed)?);
         let real = path.canonicalize().map_err(failed)?;

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use crate::group::{KeptNote, forget_lost, has_read_lost};
 use crate::store_parts::counts::{forget_failure, latest_failure, target};
-use crate::store_parts::write_lock::{forget_wait_in_vain, has_waited_in_vain};
+use crate::store_parts::write_lock::{KeptWait, forget_wait_in_vain, has_waited_in_vain};
 use crate::{KvDatabase, KvError, KvTransaction, Result, TxOptions};
 
 /// How often, and after which pauses, to run a transaction again if it failed for a reason that may
@@ -66,7 +66,7 @@ impl Retry {
         retryable: impl Fn(&E) -> bool,
     ) -> std::result::Result<T, E> {
         // This may run within an attempt of another transaction.
-        let _outer = KeptNote::new();
+        let _outer = (KeptNote::new(), KeptWait::new());
         let mut failed = 0;
         loop {
             let begun = begin(failed)?;
@@ -210,15 +210,31 @@ mod tests {
         let db = crate::memory::MemoryStore::new();
         let options = TxOptions::writing().with_wait(Duration::from_millis(1));
         let other = crate::memory::MemoryStore::new();
-        let held = other.begin(&options).unwrap();
-        let mut attempts = 0;
-        let nested = db.write(|_| {
-            attempts += 1;
-            other.begin(&options).map(drop)
-        });
-        drop(held);
-        assert!(matches!(nested, Err(KvError::Retry(_))), "{nested:?}");
-        assert_eq!(attempts, 1);
+        let attempts_with = |after: &dyn Fn()| {
+            let held = other.begin(&options).unwrap();
+            let mut attempts = 0;
+            let nested = db.write(|_| {
+                attempts += 1;
+                let waited = other.begin(&options).map(drop);
+                after();
+                waited
+            });
+            drop(held);
+            assert!(matches!(nested, Err(KvError::Retry(_))), "{nested:?}");
+            attempts
+        };
+        assert_eq!(attempts_with(&|| {}), 1);
+        // Neither another transaction within the attempt nor a store that is opened there hides it.
+        let third = crate::memory::MemoryStore::new();
+        assert_eq!(attempts_with(&|| third.write(|tx| tx.put(b"key", b"")).unwrap()), 1);
+        #[cfg(feature = "lmdb")]
+        assert_eq!(
+            attempts_with(&|| {
+                let directory = tempfile::tempdir().unwrap();
+                drop(crate::lmdb::LmdbStore::open_or_create(directory.path()).unwrap());
+            }),
+            1
+        );
         // An error for another reason is tried again, whatever the thread waited for before.
         let optimistic =
             crate::optimistic::OptimisticDatabase::new(crate::memory::MemoryStore::new());

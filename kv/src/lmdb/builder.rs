@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use super::LmdbStore;
 use super::copy;
-use super::directory::make_directory;
+use super::directory::{make_directory, sync_name};
 use super::error::{cannot_open, io_failed};
 use super::file::{self, DataFile};
 use super::options::Options;
@@ -115,12 +115,14 @@ impl LmdbBuilder {
     /// least one GiB and twice the size of the file, at most one TiB; but where the addresses of
     /// the process are limited, no more than a 256th of those that are free, and at least 2 MiB.
     ///
-    /// A map that is half full doubles before the next transaction that writes, if at that moment
-    /// nothing of this process uses it. When it is used up, the operation that needs more is
+    /// A map that is half full doubles before the next transaction, if at that moment nothing of
+    /// this process uses it. When it is used up, the operation that needs more is
     /// [`KvError::Retry`], and the next transaction that writes waits for up to a second until the
     /// transactions, snapshots and copies of the environment that are open in this process have
     /// ended; others that begin meanwhile wait too. If some do not end, it begins with the map as
-    /// it is. If it then needs more, [`KvError::Full`] says how many are still open.
+    /// it is. If it then needs more, [`KvError::Full`] says how many are still open. Optimistic
+    /// transactions read until they have committed, so for them the map grows only when one begins
+    /// while no other is open.
     ///
     /// ```
     /// use permazen_kv::lmdb::LmdbStore;
@@ -366,6 +368,9 @@ impl LmdbBuilder {
             }
             Err(error) if error.kind() == io::ErrorKind::NotFound && create => {
                 make_directory(directory, None)?;
+                if self.options.keeps_commits() {
+                    sync_name(directory)?;
+                }
             }
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 return Err(cannot_open(

@@ -1,6 +1,6 @@
-//! Making the directory of an environment.
+//! Making the directory of an environment, and bringing names to disk.
 
-use std::fs;
+use std::fs::{self, File};
 use std::io;
 use std::path::Path;
 
@@ -20,6 +20,35 @@ pub(super) fn make_directory(directory: &Path, readers: Option<Readers>) -> Resu
             None => Err(io_failed(directory, "cannot create the directory", error)),
         },
         Ok(()) => Ok(()),
+    }
+}
+
+/// Brings the name of a new directory to disk. Without it, a power failure could take away all that
+/// was committed there.
+pub(super) fn sync_name(directory: &Path) -> Result<()> {
+    let above = directory.parent().filter(|above| !above.as_os_str().is_empty());
+    sync_names(above.unwrap_or(Path::new(".")), directory)
+}
+
+/// Brings the names in `directory` to disk. `shown` is the path in errors.
+pub(super) fn sync_names(directory: &Path, shown: &Path) -> Result<()> {
+    if !cfg!(unix) {
+        return Ok(());
+    }
+    match File::open(directory).and_then(|directory| directory.sync_all()) {
+        // A process can make files in a directory that it may not read, and some file systems do
+        // not sync directories.
+        Err(error)
+            if !matches!(
+                error.kind(),
+                io::ErrorKind::PermissionDenied
+                    | io::ErrorKind::InvalidInput
+                    | io::ErrorKind::Unsupported
+            ) =>
+        {
+            Err(io_failed(shown, "cannot sync the directory", error))
+        }
+        _ => Ok(()),
     }
 }
 

@@ -20,7 +20,7 @@ use super::writer::Writer;
 use crate::store_parts::file_identity::FileId;
 use crate::store_parts::lock::lock;
 use crate::store_parts::process::Process;
-use crate::store_parts::write_lock::{WriteLock, forget_wait_in_vain};
+use crate::store_parts::write_lock::{KeptWait, WriteLock, forget_wait_in_vain};
 use crate::{Durability, KvError, Result};
 
 /// The database inside the environment that holds the pairs.
@@ -208,6 +208,16 @@ impl OpenEnv {
             return Ok(());
         }
         self.map.make_room(&self.directory, wait, |size| self.resize(size))
+    }
+
+    /// Makes the memory map larger, if it should grow before a transaction reads and nothing uses
+    /// it at this moment. Costs one read of memory if there is nothing to do.
+    #[inline]
+    fn make_room_at_once(&self) -> Result<()> {
+        if !self.map.is_to_grow() {
+            return Ok(());
+        }
+        self.map.make_room_at_once(&self.directory, |size| self.resize(size))
     }
 
     /// Makes the memory map as large as the file that another process has made larger. Returns
@@ -510,6 +520,8 @@ impl SharedEnv {
     /// write, so this looks for the database repeatedly while it waits for the right to write.
     fn create_pairs(self: &Arc<Self>, writer: &Writer, wait: Duration) -> Result<()> {
         let start = Instant::now();
+        // This may run within an attempt of a transaction.
+        let _outer = KeptWait::new();
         loop {
             let left = wait.saturating_sub(start.elapsed());
             let pause = CREATING.min(left);
@@ -550,6 +562,7 @@ impl SharedEnv {
     pub(super) fn begin_read(
         self: &Arc<Self>,
     ) -> Result<(RoTxn<'static, WithoutTls>, CountedReader)> {
+        self.env.make_room_at_once()?;
         let mut is_again = false;
         loop {
             let (txn, counted) = self.begin_read_once()?;

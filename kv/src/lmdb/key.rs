@@ -7,6 +7,11 @@ use crate::{KeySpan, KvError, Result};
 /// The longest key the file can hold, without the zero byte before it.
 pub(super) const MAX_KEY: usize = 510;
 
+/// The longest value. LMDB writes a long value and the 16 bytes before it in one call, rounded up
+/// to whole pages of at most 64 KiB. Systems write at most 2 GiB in a call, less a page. Of a
+/// longer value, a part would be written, which looks like a disk that is full.
+const MAX_VALUE: usize = 0x7fff_0000 - 16;
+
 /// Stored keys of up to this many bytes are on the stack. In a small environment, making more room
 /// than most keys need would cost more than searching for them.
 const SHORT: usize = 128;
@@ -26,12 +31,24 @@ impl StoredKey {
         StoredKey { bytes: [0; SHORT], len: 0, long: None }
     }
 
+    /// The stored form of `key`, for a value of `len` bytes.
+    ///
+    /// # Errors
+    /// If one of them does not fit in the file.
+    #[inline]
+    pub(super) fn of_pair(&mut self, key: &[u8], len: usize) -> Result<&[u8]> {
+        if len > MAX_VALUE {
+            return Err(KvError::value_too_long(key, len, MAX_VALUE));
+        }
+        self.of(key)
+    }
+
     /// The stored form of `key`.
     ///
     /// # Errors
     /// [`KvError::KeyTooLong`] if `key` does not fit in the file.
     #[inline]
-    pub(super) fn of(&mut self, key: &[u8]) -> Result<&[u8]> {
+    fn of(&mut self, key: &[u8]) -> Result<&[u8]> {
         self.fitting(key).ok_or_else(|| KvError::key_too_long(key, MAX_KEY))
     }
 
@@ -137,6 +154,15 @@ mod tests {
             StoredKey::room().of(&[7; 511]),
             Err(KvError::KeyTooLong { len: 511, max: 510, .. })
         ));
+    }
+
+    #[test]
+    fn a_value_that_is_not_written_in_one_call_is_refused() {
+        let mut room = StoredKey::room();
+        assert_eq!(room.of_pair(&[7], 0x7fff_0000 - 16).unwrap(), [0, 7]);
+        let error = room.of_pair(&[7], 0x7fff_0000 - 15).unwrap_err();
+        assert!(error.is_caller_error(), "{error}");
+        assert!(error.to_string().contains("the value of key 07 has 2147418097 bytes"), "{error}");
     }
 
     #[test]

@@ -8,6 +8,9 @@
 //! Uses that begin meanwhile wait too, so that the wait ends. A thread that has a reader open
 //! neither waits nor makes others wait, because it would wait for itself. After a wait in vain,
 //! there is another wait only when the readers and other uses that it waited for have ended.
+//!
+//! It also grows before a transaction reads, if nothing uses it at that moment. An optimistic
+//! transaction reads until it has committed, so for its commit the map cannot grow.
 
 use std::cell::Cell;
 use std::path::Path;
@@ -32,7 +35,7 @@ pub(super) struct Map {
     ended: Condvar,
     /// Whether it grows by itself.
     grows: bool,
-    /// Whether it should grow before the next transaction that writes; a [`Need`].
+    /// Whether it should grow before the next transaction; a [`Need`].
     need: AtomicU8,
     /// A map of which more than this many bytes are used should grow.
     enough: AtomicUsize,
@@ -271,7 +274,8 @@ impl Map {
         }
         // A reader that this thread has open does not end while the thread waits.
         let is_in_vain = wait.is_zero() || uses.has_reader_of(Thread::this());
-        if is_in_vain && uses.any() || kept_free && uses.is_still_in_the_way() {
+        let is_taken = uses.any() || uses.kept_free.is_some();
+        if is_in_vain && is_taken || kept_free && uses.is_still_in_the_way() {
             return Ok(Grown::InUse);
         }
         if uses.growth(asked).is_none() {
@@ -315,7 +319,7 @@ impl Map {
         Ok(Grown::Yes)
     }
 
-    /// Whether the map should grow before a transaction writes.
+    /// Whether the map should grow before a transaction begins.
     #[inline]
     pub(super) fn is_to_grow(&self) -> bool {
         self.need.load(Ordering::Relaxed) != Need::No as u8
@@ -370,6 +374,25 @@ impl Map {
             Grown::Yes => self.set_need(Need::No),
             Grown::InUse if need == Need::Now => self.set_need(Need::InVain),
             Grown::InUse => {}
+        }
+        Ok(())
+    }
+
+    /// Makes the map larger, if nothing uses it at this moment.
+    pub(super) fn make_room_at_once(
+        &self,
+        path: &Path,
+        resize: impl FnOnce(usize) -> heed::Result<()>,
+    ) -> Result<()> {
+        let size = self.size();
+        let is_done = match next_size(size, size) {
+            Some(next) => {
+                matches!(self.grow_within(path, next, Duration::ZERO, false, resize)?, Grown::Yes)
+            }
+            None => true,
+        };
+        if is_done {
+            self.set_need(Need::No);
         }
         Ok(())
     }

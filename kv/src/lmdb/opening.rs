@@ -6,6 +6,7 @@ use std::path::Path;
 
 use heed::{EnvFlags, EnvOpenOptions, MdbError};
 
+use super::directory::sync_names;
 use super::env::OpenEnv;
 use super::error::{cannot_open, io_failed, is_no_space};
 use super::map::has_room;
@@ -35,7 +36,9 @@ pub(super) fn open_env(options: &Options, directory: &Path, missing: bool) -> Re
         return Ok(Opening::StillOpen);
     }
     if missing {
-        create_files(directory)?;
+        if create_files(directory)? && options.keeps_commits() {
+            sync_names(directory, directory)?;
+        }
     } else {
         // If it cannot be created, LMDB says so, or does without it on a read-only file system.
         let _ = create_lock(directory);
@@ -171,13 +174,15 @@ fn open_failed(options: &Options, directory: &Path, error: heed::Error) -> KvErr
 }
 
 /// Creates the files of an environment. LMDB itself would make them readable for their owner only.
+/// Returns false if both are there already.
 ///
 /// This process must not have the environment open, because closing `lock.mdb` gives up its locks.
-fn create_files(directory: &Path) -> Result<()> {
+fn create_files(directory: &Path) -> Result<bool> {
     // First `lock.mdb`: another process that finds `data.mdb` opens the environment at once, and
     // LMDB would then create its own `lock.mdb`.
-    create_file(directory, "lock.mdb")?;
-    create_file(directory, "data.mdb")
+    let lock = create_file(directory, "lock.mdb")?;
+    let data = create_file(directory, "data.mdb")?;
+    Ok(lock || data)
 }
 
 /// Whether this process can take part in locking.
@@ -218,16 +223,15 @@ pub(super) fn create_lock(directory: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Creates an empty file unless there is one.
-fn create_file(directory: &Path, name: &str) -> Result<()> {
+/// Creates an empty file. Returns false if there is one already.
+fn create_file(directory: &Path, name: &str) -> Result<bool> {
     let mut options = OpenOptions::new();
     options.write(true).create_new(true);
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o664);
     match options.open(directory.join(name)) {
-        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {
-            Err(io_failed(directory, &format!("cannot create {name}"), error))
-        }
-        _ => Ok(()),
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(false),
+        Err(error) => Err(io_failed(directory, &format!("cannot create {name}"), error)),
+        Ok(_) => Ok(true),
     }
 }

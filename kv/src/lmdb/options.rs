@@ -17,3 +17,10 @@ pub(super) struct Options {
     pub(super) wait: Duration,
     pub(super) groups: bool,
 }
+
+impl Options {
+    /// Whether there is a commit that a power failure does not take away.
+    pub(super) fn keeps_commits(&self) -> bool {
+        self.durability != Durability::MayLoseEverything
+    }
+}

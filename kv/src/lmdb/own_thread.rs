@@ -8,8 +8,10 @@
 //! another process has the environment open, the thread of `writer.rs` takes the lock.
 //!
 //! Only the thread that has taken the lock can give it back. A transaction that ends on another
-//! thread against its promise is left to the first one.
+//! thread against its promise is left to the first one. When that thread ends before, the lock ends
+//! with it: another process may then write, and the transaction can only be dropped.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread::{self, ThreadId};
 
@@ -26,16 +28,22 @@ thread_local! {
     static LEFT: LeftToThisThread = LeftToThisThread::default();
 }
 
-/// Transactions that other threads have left to the thread that can end them. That thread ends them
-/// when it begins to write again, or when it ends.
-type Left = Mutex<Vec<Abandoned>>;
+/// What the transactions of a thread need to know of it when they are used elsewhere.
+#[derive(Default)]
+struct Left {
+    /// Transactions that other threads have left to this one, which alone can end them. It does so
+    /// when it begins to write again, or when it ends.
+    transactions: Mutex<Vec<Abandoned>>,
+    /// Whether the thread has ended, or is about to.
+    has_ended: AtomicBool,
+}
 
 #[derive(Default)]
 struct LeftToThisThread(Arc<Left>);
 
 impl LeftToThisThread {
     fn end_all(&self) {
-        let left = std::mem::take(&mut *lock(&self.0));
+        let left = std::mem::take(&mut *lock(&self.0.transactions));
         for abandoned in left {
             if abandoned.map.0.env.process().is_this() {
                 abandoned.txn.abort();
@@ -49,6 +57,8 @@ impl LeftToThisThread {
 
 impl Drop for LeftToThisThread {
     fn drop(&mut self) {
+        // The lock of LMDB ends only after this.
+        self.0.has_ended.store(true, Ordering::Release);
         self.end_all();
     }
 }
@@ -104,6 +114,12 @@ impl OwnThread {
         }
     }
 
+    /// Fails if the thread that has begun the transaction has ended. Costs one read of memory.
+    #[inline]
+    pub(super) fn check(&self) -> Result<()> {
+        if self.left.has_ended.load(Ordering::Acquire) { Err(thread_has_ended()) } else { Ok(()) }
+    }
+
     pub(super) fn is_here(&self) -> bool {
         self.thread == thread::current().id()
     }
@@ -127,9 +143,19 @@ impl OwnThread {
         if self.is_here() {
             txn.abort();
         } else {
-            lock(&self.left).push(Abandoned { txn, map: self.map, _permit: permit });
+            let abandoned = Abandoned { txn, map: self.map, _permit: permit };
+            lock(&self.left.transactions).push(abandoned);
         }
     }
+}
+
+#[cold]
+fn thread_has_ended() -> KvError {
+    KvError::Stale(
+        "it was to end on the thread that began it (TxOptions::ends_here), and that thread has ended; begin \
+         it again, on a thread that lasts longer or without that option"
+            .to_owned(),
+    )
 }
 
 /// Ends the transactions that other threads have left to this one. Costs an uncontended lock.

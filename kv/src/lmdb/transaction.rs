@@ -117,16 +117,22 @@ impl WriteTransaction {
         error
     }
 
-    fn reader(&self) -> Result<Reader<'_>> {
+    /// Fails if the transaction cannot be used any more, whatever was done in it.
+    #[inline]
+    fn check_usable(&self) -> Result<()> {
         self.deadline.check()?;
         self.env.check_process()?;
+        self.own.as_ref().map_or(Ok(()), OwnThread::check)
+    }
+
+    fn reader(&self) -> Result<Reader<'_>> {
+        self.check_usable()?;
         let open = self.open.as_ref().ok_or_else(|| Self::ended(&self.failed))?;
         Ok(Reader { pairs: self.pairs, txn: open.txn(), path: self.env.path() })
     }
 
     fn write(&mut self) -> Result<(Pairs, &mut OpenWrite, &SharedEnv)> {
-        self.deadline.check()?;
-        self.env.check_process()?;
+        self.check_usable()?;
         let open = self.open.as_mut().ok_or_else(|| Self::ended(&self.failed))?;
         self.has_written = true;
         Ok((self.pairs, open, &self.env))
@@ -181,14 +187,14 @@ impl KvWrite for WriteTransaction {
     fn put(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
         let (pairs, open, _) = self.write()?;
         let mut room = StoredKey::room();
-        let stored = room.of(key)?;
+        let stored = room.of_pair(key, value.len())?;
         open.put(pairs, stored, value).map_err(|error| self.failed("cannot put", error))
     }
 
     fn put_if_absent(&mut self, key: &[u8], value: &[u8]) -> Result<bool> {
         let (pairs, open, _) = self.write()?;
         let mut room = StoredKey::room();
-        let stored = room.of(key)?;
+        let stored = room.of_pair(key, value.len())?;
         open.put_if(pairs, PutFlags::NO_OVERWRITE, stored, value)
             .map_err(|error| self.failed("cannot put", error))
     }
@@ -203,7 +209,7 @@ impl KvWrite for WriteTransaction {
     fn append(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
         let (pairs, open, _) = self.write()?;
         let mut room = StoredKey::room();
-        let stored = room.of(key)?;
+        let stored = room.of_pair(key, value.len())?;
         let appended = open.put_if(pairs, PutFlags::APPEND, stored, value);
         match appended.map_err(|error| self.failed("cannot put", error))? {
             true => Ok(()),

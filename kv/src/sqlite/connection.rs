@@ -3,11 +3,15 @@
 use std::borrow::Cow;
 use std::path::Path;
 
+use rusqlite::limits::Limit;
 use rusqlite::types::ValueRef;
 use rusqlite::{CachedStatement, Connection, Params, Row};
 
 use super::error::{commit_failed, failed};
-use crate::{Blob, Direction, KeySpan, Pair, Result};
+use crate::{Blob, Direction, KeySpan, KvError, Pair, Result};
+
+/// The most bytes that SQLite adds to a key and a value in a row, or to a key in its index.
+pub(super) const ROW_HEADER: usize = 32;
 
 /// The text of each statement (docs/src/format.md#sqlite).
 #[derive(Debug)]
@@ -155,7 +159,16 @@ impl<'c> Session<'c> {
     }
 
     pub(super) fn put(self, key: &[u8], value: &[u8]) -> Result<()> {
-        self.execute("cannot put", &self.statements.put, (key, value))
+        let what = "cannot put";
+        let limit = self.connection.limit(Limit::SQLITE_LIMIT_LENGTH);
+        let limit = limit.map_err(|error| failed(self.path, what, error))?;
+        // SQLite makes the row after it has removed that of the old pair. If the row is too long
+        // then, the old pair is not put back.
+        let most = usize::try_from(limit).unwrap_or(0).saturating_sub(key.len() + ROW_HEADER);
+        if value.len() > most {
+            return Err(KvError::value_too_long(key, value.len(), most));
+        }
+        self.execute(what, &self.statements.put, (key, value))
     }
 
     pub(super) fn remove(self, key: &[u8]) -> Result<()> {
@@ -173,7 +186,7 @@ impl<'c> Session<'c> {
         }
     }
 
-    fn read_failed(self, error: rusqlite::Error) -> crate::KvError {
+    fn read_failed(self, error: rusqlite::Error) -> KvError {
         failed(self.path, "cannot read", error)
     }
 }

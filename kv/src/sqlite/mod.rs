@@ -1,6 +1,7 @@
 //! SQLite databases in the file format of Permazen for Java (docs/src/format.md#sqlite). The rest
 //! of the crate may call the public items here, [`SqliteStore`] and [`SqliteBuilder`]; all other
-//! files are for this folder only.
+//! files are for this folder only, except for `unless_open_with_sqlite` of `open_files.rs`, which
+//! is for code that opens files without SQLite.
 //!
 //! The pairs are the rows of one table with two BLOB columns. The database is in WAL mode.
 //! Read-only transactions see the state that was current when they began; they wait for no
@@ -18,7 +19,7 @@ mod copy;
 mod database;
 mod error;
 mod log_files;
-mod open_files;
+pub(crate) mod open_files;
 mod replaced_file;
 mod shared;
 mod store;

@@ -157,6 +157,25 @@ pub(super) fn is_open_in_parent(found: Option<Identity>) -> bool {
     known().iter().any(is_it)
 }
 
+/// What `read` returns, unless this process has the file at `path` open with SQLite. Until `read`
+/// returns, no other thread opens it with SQLite.
+///
+/// The locks of SQLite belong to the process. When the process closes the file, however it has
+/// opened it, the system gives up all of them. Then another process can remove the log while this
+/// one still writes to it. So a file that may be a database must not be opened outside of this.
+///
+/// A file that another thread is creating with SQLite at this moment may not be known yet.
+pub fn unless_open_with_sqlite<T>(path: &Path, read: impl FnOnce() -> T) -> Option<T> {
+    // Where files cannot be told apart, locks belong to what was opened and not to the process.
+    let found = if FileId::TELLS { Identity::at(path).ok().flatten() } else { None };
+    let known = known();
+    let is_it = |known: &Known| {
+        matches!(known.state, PlaceState::Open(..))
+            && found.is_some_and(|found| found.is_while_open(known.id))
+    };
+    if known.iter().any(is_it) { None } else { Some(read()) }
+}
+
 /// Why the file `found` at `place` must not be opened there; `found` is `None` if there is no file.
 /// Returns `None` if there is no reason, or none can be known.
 pub(super) fn objection(place: &Path, found: Option<Identity>) -> Option<String> {

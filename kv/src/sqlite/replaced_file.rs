@@ -50,14 +50,21 @@ impl DatabaseFile {
         open: impl FnOnce(&Path) -> Result<Connection>,
     ) -> Result<Connection> {
         let before = self.found()?;
+        // It counts as open before SQLite opens it, so that code of this process which would give
+        // up SQLite's locks does not come in between.
+        let mut opening = None;
         if let Some(opened) = self.opened.get() {
             if !opened.is(before) {
                 return Err(self.replaced());
             }
         } else if is_open_in_parent(before) {
             return Err(KvError::forked(&self.given));
-        } else if let Some(objection) = objection(&place_of(&self.path), before) {
-            return Err(cannot_open(&self.given, objection));
+        } else {
+            let place = place_of(&self.path);
+            if let Some(objection) = objection(&place, before) {
+                return Err(cannot_open(&self.given, objection));
+            }
+            opening = before.map(|before| OpenFile::new(place, before));
         }
         let connection = open(&self.path)?;
         let Some(found) = self.found()? else { return Err(self.replaced()) };
@@ -73,6 +80,7 @@ impl DatabaseFile {
         if has_moved(&connection) || !opened.is(Some(found)) {
             return Err(self.replaced());
         }
+        drop(opening);
         Ok(connection)
     }
 

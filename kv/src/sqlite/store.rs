@@ -425,8 +425,11 @@ impl KvDatabase for SqliteStore {
 
 #[cfg(test)]
 mod tests {
+    use rusqlite::limits::Limit;
+
     use super::super::database::BUSY;
     use super::*;
+    use crate::KvWrite;
 
     #[test]
     fn a_connection_does_not_keep_what_its_last_writer_was_ready_to_wait() {
@@ -443,5 +446,28 @@ mod tests {
         assert_eq!(waits(), BUSY);
         drop(store.begin(&TxOptions::writing().with_wait(Duration::ZERO)).unwrap());
         assert_eq!(waits(), BUSY);
+    }
+
+    #[test]
+    fn a_pair_that_is_too_long_leaves_the_old_one() {
+        let dir = tempfile::tempdir().unwrap();
+        let store = SqliteStore::open_or_create(dir.path().join("db")).unwrap();
+        let pooled = store.shared.take().unwrap();
+        pooled.connection.set_limit(Limit::SQLITE_LIMIT_LENGTH, 10_000).unwrap();
+        // The next transaction uses it.
+        store.shared.keep(pooled);
+        let mut tx = store.begin(&TxOptions::writing()).unwrap();
+        tx.put(b"key", b"old").unwrap();
+        // The row of the second would be too long only with its header.
+        for len in [9_966, 9_996, 10_000, 10_001] {
+            let error = tx.put(b"key", &vec![7; len]).unwrap_err();
+            assert!(
+                error.is_caller_error() && error.to_string().contains("at most 9965"),
+                "{error}"
+            );
+            assert_eq!(tx.get(b"key").unwrap().as_deref(), Some(&b"old"[..]));
+        }
+        tx.put(b"key", &[7; 9_965]).unwrap();
+        tx.commit().unwrap();
     }
 }

@@ -4,7 +4,7 @@ use std::cell::{Cell, OnceCell};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
-use super::connection::{PagedScan, Session};
+use super::connection::{PagedScan, ROW_HEADER, Session};
 use super::error::failed;
 use super::shared::SharedDatabase;
 use super::versions::{Pooled, Seen};
@@ -27,8 +27,8 @@ const LATE_WAIT: Duration = Duration::from_secs(3);
 /// The longest time SQLite can wait: about 24 days.
 const LONGEST_WAIT: Duration = Duration::from_millis(i32::MAX as u64);
 
-/// The longest key, and the longest pair: the limit of this build of SQLite for a row.
-const MAX_KEY: usize = 1_000_000_000;
+/// The longest key, and the longest pair: what the limit of this build of SQLite for a row leaves.
+const MAX_KEY: usize = 1_000_000_000 - ROW_HEADER;
 
 /// The reads of a type whose method `with` runs an operation.
 macro_rules! reads {

@@ -78,6 +78,11 @@ impl<'t> NewFile<'t> {
                     }
                 }
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                    // The part may be a finished copy that SQLite has open by its own name. Closing
+                    // it here would give up the locks that SQLite holds on it.
+                    if taken() {
+                        return Err(refused(named, exists));
+                    }
                     match options.open(&part) {
                         Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
                         file => (file.map_err(failed)?, false),

@@ -133,6 +133,25 @@ pub(crate) fn has_waited_in_vain() -> bool {
     WAITED_IN_VAIN.get()
 }
 
+/// Keeps the note about waits in vain of an attempt while other attempts run within it, or a store
+/// is opened. When this is dropped, the note is set again if it was set.
+pub(crate) struct KeptWait(bool);
+
+impl KeptWait {
+    pub(crate) fn new() -> Self {
+        KeptWait(has_waited_in_vain())
+    }
+}
+
+impl Drop for KeptWait {
+    fn drop(&mut self) {
+        // What waits in vain within an attempt is a part of it.
+        if self.0 {
+            note_wait_in_vain();
+        }
+    }
+}
+
 /// Fails if a transaction that writes cannot begin on this thread however long it waits, because it
 /// would wait for itself, or because this process was forked. It does not wait for the right to
 /// write, except on LMDB for up to 100 ms while another process has it. It changes nothing, but

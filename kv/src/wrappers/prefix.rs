@@ -258,7 +258,7 @@ impl<T: KvWrite> KvWrite for Prefixed<T> {
     }
 
     fn adjust_counter(&mut self, key: &[u8], by: i64) -> Result<()> {
-        self.check_length(key)?;
+        // A key that is too long is absent, and an absent counter stays absent.
         let key = self.key(key);
         self.inner().adjust_counter(&key, by)
     }

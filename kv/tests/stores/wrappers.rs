@@ -185,6 +185,21 @@ fn a_prefix_view_knows_the_longest_key() {
 }
 
 #[test]
+#[cfg(feature = "lmdb")]
+fn a_counter_whose_key_is_too_long_with_the_prefix_stays_absent() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = permazen_kv::lmdb::LmdbStore::open_or_create(dir.path()).unwrap();
+    let mut tx = Prefixed::new(store, b"p").begin(&TxOptions::writing()).unwrap();
+    for len in [510, 511] {
+        let key = vec![7; len];
+        assert!(matches!(tx.put(&key, b""), Err(KvError::KeyTooLong { max: 509, .. })));
+        tx.adjust_counter(&key, 1).unwrap();
+    }
+    assert!(keys(&tx).is_empty());
+    tx.commit().unwrap();
+}
+
+#[test]
 fn t095_a_read_only_wrapper_refuses_every_change() {
     let store = MemoryStore::new();
     set(&store, &[1]);

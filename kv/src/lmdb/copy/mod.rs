@@ -15,7 +15,7 @@ use heed::{CompactionOption, Env, MdbError, WithoutTls};
 
 #[cfg(unix)]
 pub(super) use self::compact::compact;
-use super::directory::make_directory;
+use super::directory::{make_directory, sync_name};
 use super::env::SharedEnv;
 use super::error::failed;
 use super::key::StoredKey;
@@ -42,6 +42,9 @@ fn create(
     let is_new = !target.exists();
     let begin = || {
         make_directory(target, Some(readers))?;
+        if is_new {
+            sync_name(target)?;
+        }
         NewFile::create(target, target.join("data.mdb"), EXISTS, readers)
     };
     let made = || -> Result<Copied> {
@@ -209,7 +212,9 @@ pub(super) fn create_from(
 ) -> Result<Copied> {
     create(target, watch.readers_of_pairs(), |file| {
         packed::write(file.part(), name, MOST, target, |put| {
-            each_pair(from, watch, |key, value| put(StoredKey::room().of(key)?, value))
+            each_pair(from, watch, |key, value| {
+                put(StoredKey::room().of_pair(key, value.len())?, value)
+            })
         })
     })
 }

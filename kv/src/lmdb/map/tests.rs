@@ -46,6 +46,22 @@ fn a_thread_that_reads_does_not_wait_for_itself_to_grow_the_map() {
 }
 
 #[test]
+fn before_a_read_the_map_grows_only_if_nothing_uses_it() {
+    let map = full();
+    let try_it = || {
+        map.make_room_at_once(path(), |_| Ok(())).unwrap();
+        (map.size() > SIZE, map.need())
+    };
+    let reader = begin(&map, 1);
+    assert_eq!(try_it(), (false, Need::Now));
+    map.end_read(reader);
+    map.begin_use(path()).unwrap();
+    assert_eq!(try_it(), (false, Need::Now));
+    map.end_use();
+    assert_eq!(try_it(), (true, Need::No));
+}
+
+#[test]
 fn a_thread_that_reads_can_read_again_while_the_map_waits_for_it() {
     let map = full();
     let first = begin(&map, 1);

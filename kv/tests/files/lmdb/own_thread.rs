@@ -234,3 +234,18 @@ fn a_thread_that_ends_gives_back_the_right_to_write() {
         store.begin(&here()).unwrap().put(b"key", b"").unwrap();
     });
 }
+
+#[test]
+fn a_transaction_is_of_no_use_after_the_thread_that_was_to_end_it() {
+    let (_directory, store) = store();
+    let elsewhere = store.clone();
+    let first = thread::spawn(move || elsewhere.begin(&here()).unwrap());
+    let mut tx = first.join().unwrap();
+    let read = tx.get(b"key").map(drop);
+    assert!(matches!(read, Err(KvError::Stale(_))), "{read:?}");
+    let written = tx.put(b"key", b"");
+    assert!(matches!(written, Err(KvError::Stale(_))), "{written:?}");
+    drop(tx);
+    store.write(|tx| tx.put(b"after", b"")).unwrap();
+    assert_eq!(dump(&*reading(&store)), [(b"after".to_vec(), Vec::new())]);
+}

@@ -7,6 +7,7 @@ use std::sync::mpsc::channel;
 use std::time::Duration;
 
 use permazen_kv::lmdb::{Durability, LmdbStore};
+use permazen_kv::optimistic::OptimisticDatabase;
 use permazen_kv::{KvDatabase, KvDatabaseExt, KvError, KvRead, KvWrite, TxOptions};
 
 use crate::support::{dump, message, put, reading, role, spawn, wait_for, writing};
@@ -371,6 +372,22 @@ fn a_map_without_a_size_grows_by_itself() {
     assert_eq!(limit(&store), 1 << 40);
     assert_eq!(dump(&*reading(&store)).len(), 300 + 2000 + 2000);
     assert_eq!(store.verify().unwrap(), [""; 0]);
+}
+
+/// An optimistic transaction still reads when its commit writes.
+#[test]
+fn a_map_grows_for_optimistic_transactions() {
+    let dir = tempfile::tempdir().unwrap();
+    let builder = LmdbStore::builder().create(true).first_map_size(1 << 20);
+    let store = builder.durability(Durability::MayLoseEverything).open(dir.path()).unwrap();
+    let store = OptimisticDatabase::new(store);
+    // With small ones it grows before it is used up.
+    (0..150u32).for_each(|i| put(&store, &i.to_be_bytes(), &[7; 20_000]));
+    // One that is larger than the map runs again in a larger one.
+    let write =
+        store.write(|tx| (1000..2000u32).try_for_each(|i| tx.put(&i.to_be_bytes(), &[7; 20_000])));
+    write.unwrap();
+    assert_eq!(dump(&*reading(&store)).len(), 150 + 1000);
 }
 
 #[test]

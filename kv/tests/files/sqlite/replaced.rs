@@ -6,6 +6,7 @@ use std::io::{Write, stdin};
 use std::os::unix::fs::{MetadataExt, symlink};
 use std::path::{Path, PathBuf};
 
+use permazen_kv::copy::Watch;
 use permazen_kv::sqlite::SqliteStore;
 use permazen_kv::{KvDatabase, KvError, TxOptions};
 use tempfile::TempDir;
@@ -340,6 +341,22 @@ fn a_file_that_is_open_is_not_opened_by_another_name() {
             assert_eq!(dump(&*reading(&SqliteStore::open(&name).unwrap())).len(), 5);
         }
     }
+}
+
+/// A copy that was killed at its end has two names: its own, and that of its part. The locks of
+/// SQLite belong to the process, which loses them when it closes the file.
+#[test]
+fn a_copy_to_the_file_that_is_open_leaves_its_locks() {
+    let (dir, path, _backup) = with_backup();
+    let store = SqliteStore::open(&path).unwrap();
+    put(&store, b"d", b"");
+    fs::hard_link(&path, dir.path().join("db.part")).unwrap();
+    let text = message(store.copy_to(&path, &mut Watch::new()), &path);
+    assert!(text.contains("already"), "{text}");
+    assert_eq!(seen_by_another_process(CHILD, &path), 4);
+    assert!(log(&path).exists());
+    put(&store, b"e", b"");
+    assert_eq!(seen_by_another_process(CHILD, &path), 5);
 }
 
 /// Links lead to a file even where it is no longer.
