@@ -109,6 +109,24 @@ fn deleted_objects_and_undone_operations_break_no_rule() {
     .unwrap();
 }
 
+/// What the check finds right is wrong again when the operation is undone.
+#[test]
+fn a_check_in_an_undone_operation_does_not_count() {
+    let db = database::<User>();
+    let refused = db.write(|tx| {
+        tx.create(user("a"))?;
+        let second = tx.create(user("a"))?;
+        let undone: Result<()> = tx.core().atomic(|_| {
+            second.set_email("b")?;
+            tx.validate()?;
+            Err(Error::other("no"))
+        });
+        assert!(matches!(undone, Err(Error::Other(_))), "{undone:?}");
+        Ok(())
+    });
+    assert_eq!(violations(refused).len(), 2);
+}
+
 #[test]
 fn rules_are_checked_when_asked() {
     let store = Arc::new(MemoryStore::new());
