@@ -73,6 +73,26 @@ fn what_callbacks_change_is_checked() {
     assert!(matches!(refused.error(), Error::Invalid(_)));
 }
 
+struct Discards;
+
+impl Callback for Discards {
+    fn before_commit(&self, tx: &Transaction, _: bool) -> permazen::object::Result<()> {
+        tx.set_read_only()
+    }
+}
+
+#[test]
+fn what_a_callback_discards_breaks_no_rule() {
+    let db = database::<User>();
+    db.write(|tx| {
+        tx.core().add_callback(Arc::new(Discards))?;
+        tx.create(user("a"))?;
+        tx.create(user("a")).map(drop)
+    })
+    .unwrap();
+    assert_eq!(db.read(|tx| tx.all::<User>()?.count()).unwrap(), 0);
+}
+
 #[test]
 fn a_store_that_fails_in_a_check_rolls_back() {
     let store = permazen::kv::fault::FaultStore::new(MemoryStore::new());
