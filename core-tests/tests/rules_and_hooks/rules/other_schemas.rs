@@ -375,6 +375,23 @@ fn null_under_a_former_name_is_a_violation() {
     .unwrap();
 }
 
+#[test]
+fn null_under_a_former_name_counts_after_the_removal_of_the_schema_was_undone() {
+    let (store, id) = stored();
+    let db = open::<renamed::User>(&store).build().unwrap();
+    let refused = db.write(|tx| {
+        let undone: Result<()> = tx.core().atomic(|core| {
+            let old = tx.any(id).schema_id()?;
+            assert!(tx.any(id).delete()?);
+            assert!(core.remove_schema(old)?);
+            Err(Error::other("no"))
+        });
+        assert!(matches!(undone, Err(Error::Other(_))), "{undone:?}");
+        tx.any(id).set("email", &permazen::encoding::Value::Null)
+    });
+    assert_eq!(found(&violations(refused)), [("User.mail".into(), Rule::Required, None, vec![])]);
+}
+
 /// The check of the first object is before that of the second, which moves.
 #[test]
 fn objects_that_the_check_moves_leave_no_index_partial() {
