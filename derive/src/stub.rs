@@ -87,7 +87,6 @@ fn members(model: &ObjectModel) -> TokenStream {
     let mut is_new = |kind: &'static str, name: &Ident| taken.insert((kind, name.to_string()));
     let mut constants = TokenStream::new();
     let mut methods = TokenStream::new();
-    let constant_of = |field: &Ident| names::constant(&field.unraw().to_string(), field.span());
     for (field, constant) in model.fields.iter().zip(field_constants(model)) {
         if is_new("const", &constant_of(&field.ident)) {
             constants.extend(constant);
@@ -140,6 +139,11 @@ fn members(model: &ObjectModel) -> TokenStream {
     }
 }
 
+/// The name of the constant of a field.
+fn constant_of(field: &Ident) -> Ident {
+    names::constant(&field.unraw().to_string(), field.span())
+}
+
 /// Whether constants and accessors of a mix-in can be made: no name occurs twice, and each
 /// composite index has a number of fields that there is a type for.
 fn has_each_name_once(model: &ObjectModel) -> bool {
@@ -148,7 +152,7 @@ fn has_each_name_once(model: &ObjectModel) -> bool {
     let refused = model.refused.iter().map(|refused| (&refused.ident, &refused.accessor));
     let fields = model.fields.iter().map(|field| (&field.ident, &field.accessor));
     fields.chain(refused).all(|(field, accessor)| {
-        is_new("const", field.unraw().to_string().to_uppercase())
+        is_new("const", constant_of(field).to_string())
             && is_new("fn", accessors::getter_name(accessor).to_string())
             && is_new("fn", accessors::setter_name(accessor).to_string())
     }) && model.composites.iter().all(|composite| {
@@ -157,7 +161,7 @@ fn has_each_name_once(model: &ObjectModel) -> bool {
     }) && model
         .flattened
         .iter()
-        .all(|flattened| is_new("const", flattened.ident.unraw().to_string().to_uppercase()))
+        .all(|flattened| is_new("const", constant_of(&flattened.ident).to_string()))
 }
 
 /// The implementation of a mix-in with mistakes, without content: its fields have no constants and

@@ -12,7 +12,7 @@ use permazen::kv::optimistic::OptimisticDatabase;
 use permazen::kv::{Direction, KeySpan, KvDatabase, KvError, TxOptions};
 use permazen::model::{MigrationEnd, UpgradeReport};
 use permazen::schema::SchemaRemoval;
-use permazen::{Counter, Error, ObjId, OldValues, Permazen, PermazenObject};
+use permazen::{Counter, Error, ObjId, OldValues, Permazen, PermazenObject, Ref, Validation};
 
 mod old {
     use super::*;
@@ -354,6 +354,82 @@ fn building_indexes_moves_only_what_they_need() {
         assert_eq!(db.read(|tx| tx.any(note).schema_id()).unwrap(), at);
         assert_eq!(db.build_indexes().run().unwrap().moved, 0);
         assert_eq!(db.upgrade_all().run().unwrap().moved, 1);
+    }
+}
+
+/// Programs of which the first one knows no unique labels.
+mod labels {
+    pub(super) mod old {
+        use super::super::*;
+
+        #[derive(PermazenObject, Debug)]
+        #[permazen(storage_id = 100)]
+        pub(in super::super) struct Label {
+            pub(in super::super) name: String,
+        }
+
+        #[derive(PermazenObject, Debug)]
+        #[permazen(storage_id = 200)]
+        pub(in super::super) struct Person {
+            pub(in super::super) label: String,
+        }
+    }
+
+    pub(super) mod new {
+        use super::super::*;
+
+        #[derive(PermazenObject, Debug)]
+        #[permazen(storage_id = 100)]
+        pub(in super::super) struct Label {
+            #[permazen(indexed, unique)]
+            pub(in super::super) name: String,
+        }
+
+        #[derive(PermazenObject, Debug)]
+        #[permazen(storage_id = 200)]
+        pub(in super::super) struct Person {
+            #[permazen(upgrade_with = new_label)]
+            pub(in super::super) label: Ref<Label>,
+        }
+
+        fn new_label(old: &OldValues<'_>) -> permazen::Result<Ref<Label>> {
+            old.create(&Label { name: old.take("label")? })
+        }
+    }
+}
+
+/// The label that moves first has its index entry when the conversion of the person creates another
+/// one.
+#[test]
+fn what_conversions_create_is_checked_beside_what_has_moved() {
+    use labels::{new, old};
+    for validation in [Validation::Early, Validation::AtCommit] {
+        let store: Arc<dyn KvDatabase> = Arc::new(MemoryStore::new());
+        let before = Permazen::builder_shared(Arc::clone(&store));
+        let before = before.model::<old::Label>().model::<old::Person>().build().unwrap();
+        let created = before.write(|tx| {
+            tx.create(old::Label { name: "x".into() })?;
+            tx.create(old::Person { label: "x".into() }).map(drop)
+        });
+        created.unwrap();
+        let db = Permazen::builder_shared(store).model::<new::Label>().model::<new::Person>();
+        let db = db.validation(validation).build().unwrap();
+        match db.upgrade_all().run() {
+            // Each move is checked alone.
+            Ok(report) => {
+                assert_eq!((report.moved, report.refused), (1, 1), "{validation:?}");
+                let error = &report.refusals[0].error;
+                assert!(matches!(error, Error::Invalid(_)), "{error}");
+                assert_eq!(validation, Validation::Early);
+            }
+            // The commit of the batch is refused.
+            Err(error) => {
+                assert!(matches!(error, Error::Invalid(_)), "{error}");
+                assert_eq!(validation, Validation::AtCommit);
+            }
+        }
+        let labels = db.read(|tx| tx.all::<new::Label>()?.count()).unwrap();
+        assert_eq!(labels, 1, "{validation:?}");
     }
 }
 

@@ -270,6 +270,25 @@ impl<'t> Handle<'t> {
     /// Prepares an object for a look at a collection. The object moves if its own schema defines
     /// the field differently, or if the model states a default for a field that the schema lacks.
     pub(crate) fn prepare_to_read(&self, position: usize) -> Result<()> {
+        self.prepare(position, object::Transaction::require_current)
+    }
+
+    /// Prepares an object for new content of a collection. By Java's rules the object moves at
+    /// once, otherwise [with the change](Handle::change), if it must. In both cases its rules are
+    /// checked.
+    pub(crate) fn prepare_to_replace(&self, position: usize) -> Result<()> {
+        match self.access() {
+            Migrate::Yes => self.prepare(position, object::Transaction::migrate_to_change),
+            Migrate::No => Ok(()),
+        }
+    }
+
+    /// Lets `move_it` move the object, if the collection cannot be used where the object is.
+    fn prepare(
+        &self,
+        position: usize,
+        move_it: fn(&object::Transaction, ObjId) -> object::Result<()>,
+    ) -> Result<()> {
         let core = &self.tx.core;
         let field = self.binding.field(position)?;
         // A collection of the same definition is used where it is, and one that the object lacks is
@@ -280,7 +299,7 @@ impl<'t> Handle<'t> {
         if self.access() == Migrate::No && stays()? {
             return Ok(());
         }
-        match core.require_current(self.id) {
+        match move_it(core, self.id) {
             // The object stays, because an index entry would be too long.
             Err(object::Error::KeyTooLong { .. }) if !core.is_current(self.id)? && stays()? => {
                 Ok(())

@@ -26,7 +26,9 @@ use super::{Result, Transaction};
 /// ```
 pub trait Callback: Send + Sync {
     /// Called before the commit. The transaction is fully usable, but more callbacks cannot be
-    /// added. An error rolls the transaction back, and `commit` returns it.
+    /// added. The second argument says whether the commit will discard what was written; with
+    /// [`set_read_only`](Transaction::set_read_only), each callback can still decide that. An error
+    /// rolls the transaction back, and `commit` returns it.
     fn before_commit(&self, _tx: &Transaction, _read_only: bool) -> Result<()> {
         Ok(())
     }
@@ -97,13 +99,10 @@ impl Callbacks {
     }
 }
 
-pub(super) fn before_commit(
-    callbacks: &[Arc<dyn Callback>],
-    tx: &Transaction,
-    read_only: bool,
-) -> Result<()> {
-    // The first refusal ends the commit, so the callbacks after it are not asked.
-    callbacks.iter().try_for_each(|callback| callback.before_commit(tx, read_only))
+pub(super) fn before_commit(callbacks: &[Arc<dyn Callback>], tx: &Transaction) -> Result<()> {
+    // The first refusal ends the commit, so the callbacks after it are not asked. Each may make the
+    // transaction read-only.
+    callbacks.iter().try_for_each(|callback| callback.before_commit(tx, tx.is_read_only()?))
 }
 
 pub(super) fn before_completion(callbacks: &[Arc<dyn Callback>], tx: &Transaction) {

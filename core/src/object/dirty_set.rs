@@ -3,7 +3,8 @@
 //!
 //! The layer above says once what it wants to know ([`WatchedFields`]). The operations of this
 //! layer then note each creation and each change of a watched field here. An operation that is
-//! undone leaves its notes: then an object is checked once too often, which does no harm.
+//! undone leaves its notes: then an object is checked once too often, which does no harm. For the
+//! same reason, a check within an operation leaves the notes.
 
 use std::cell::{Cell, Ref, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
@@ -279,6 +280,11 @@ impl DirtySet {
     /// The first object that is noted.
     pub(crate) fn first(&self) -> Option<ObjId> {
         self.objects.borrow().keys().next().copied()
+    }
+
+    /// A copy of the noted changes.
+    pub(super) fn noted(&self) -> TouchedObjects {
+        self.objects.borrow().clone()
     }
 
     /// Takes the noted changes.

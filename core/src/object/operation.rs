@@ -87,11 +87,11 @@ impl Transaction {
         let Operation { checked, whole, early: _until_the_end, mark, callbacks } = begun;
         let mut checks = Ok(());
         if let Some(checked) = checked {
-            // The changes end first: what `check_rules` writes belongs to the whole, not to the
+            // The changes end first: what `check_ended` writes belongs to the whole, not to the
             // changes.
             checked.end(succeeded);
             if succeeded {
-                checks = self.check_rules();
+                checks = self.check_ended();
             }
         }
         let succeeded = succeeded && checks.is_ok();

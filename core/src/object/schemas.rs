@@ -251,9 +251,14 @@ impl Transaction {
             let recorded = known.recorded().changed_to(SchemaTables::read(kv)?)?;
             Ok(Some(self.shared.state.resolve(Some(&known), Arc::new(recorded))?))
         });
-        match read {
+        let watching =
+            |bundle: SchemaBundle| self.watched_with(&bundle).map(|watched| (bundle, watched));
+        match read.and_then(|bundle| bundle.map(watching).transpose()) {
             Ok(None) => {}
-            Ok(Some(bundle)) => self.set_bundle(Arc::new(bundle)),
+            Ok(Some((bundle, watched))) => {
+                self.set_bundle(Arc::new(bundle));
+                self.dirty_set.watch(&Arc::new(watched));
+            }
             // The memory and the pairs may not agree now, so the transaction must not go on.
             Err(error) => self.store.give_up(&error),
         }

@@ -257,7 +257,7 @@ impl Transaction {
             self.end_by_rollback();
             return Err(Error::RollbackOnly);
         }
-        let read_only = self.is_read_only()?;
+        self.check_open()?;
         let mut refused = None;
         let mut called = 0;
         // Callbacks may have changed objects, so the rules are checked after them. A check may add
@@ -265,10 +265,11 @@ impl Transaction {
         while refused.is_none() {
             self.phase.set(Phase::Ending);
             let callbacks = self.callbacks.borrow().present();
-            refused = callbacks::before_commit(&callbacks[called..], self, read_only).err();
+            refused = callbacks::before_commit(&callbacks[called..], self).err();
             called = callbacks.len();
-            // A transaction whose commit writes nothing breaks no rule.
-            if refused.is_some() || read_only || self.rollback_only.get() {
+            // A transaction whose commit writes nothing breaks no rule. A callback may have made it
+            // read-only just now.
+            if refused.is_some() || self.rollback_only.get() || self.is_read_only()? {
                 break;
             }
             // In this state a check can add callbacks, and a refused transaction stays open.
@@ -283,6 +284,11 @@ impl Transaction {
         }
         // A callback may have called `set_rollback_only`.
         let refused = refused.or_else(|| self.rollback_only.get().then_some(Error::RollbackOnly));
+        // What the commit discards has not happened for observers. A callback or a hook that has
+        // checked objects may have decided that, so it is asked last.
+        if refused.is_none() && self.is_read_only()? {
+            drop(self.take_happened());
+        }
         self.phase.set(Phase::Completing);
         // Those that were added while the rules were checked are told of the end too.
         let callbacks = self.callbacks.borrow().present();

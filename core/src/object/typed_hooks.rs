@@ -99,6 +99,19 @@ impl Transaction {
     /// Checks the rules of the layer above for the objects that were noted. Does nothing if no
     /// object was noted.
     pub(crate) fn check_rules(&self) -> Result<()> {
+        // An operation that is running may be undone, and with it what makes its objects right. So
+        // they stay noted, for a check after it.
+        let noted = self.store.is_in_operation().then(|| self.dirty_set.noted());
+        let checked = self.check_ended();
+        if let Some(noted) = noted {
+            self.dirty_set.put_back(noted);
+        }
+        checked
+    }
+
+    /// Does the same for changes that will not be undone after a successful check. Objects that
+    /// break no rule are no longer noted.
+    pub(super) fn check_ended(&self) -> Result<()> {
         // Changes by the check itself are checked with it, not at the end of each operation.
         let _checking = self.dirty_set.begin_check();
         match self.typed_hooks.get() {

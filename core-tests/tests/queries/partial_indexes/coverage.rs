@@ -1,5 +1,6 @@
 //! Which old entries a query shows, by what becomes of the values.
 
+use permazen::model::Path;
 use permazen::{NewValues, OldValues};
 
 use super::*;
@@ -251,6 +252,117 @@ fn entries_of_values_that_stay_are_shown_when_the_other_half_of_the_map_changes(
             Ok(())
         })
         .unwrap();
+}
+
+/// Maps whose values are references. Their storage ID stays when the keys change.
+mod teams {
+    use super::*;
+
+    #[derive(PermazenObject, Debug, Default, Clone)]
+    pub(super) struct Person {
+        pub(super) name: String,
+    }
+
+    pub(super) mod before {
+        use super::*;
+
+        #[derive(PermazenObject, Debug, Default, Clone)]
+        pub(in super::super) struct Team {
+            pub(in super::super) members: BTreeMap<String, Ref<Person>>,
+        }
+    }
+
+    pub(super) mod lossy {
+        use super::*;
+
+        #[derive(PermazenObject, Debug, Default, Clone)]
+        pub(in super::super) struct Team {
+            #[permazen(upgrade = "lossy", value(cascade(inverse = ["teams"])))]
+            pub(in super::super) members: BTreeMap<i32, Ref<Person>>,
+        }
+    }
+
+    pub(super) mod own_code {
+        use super::*;
+
+        #[derive(PermazenObject, Debug, Default, Clone)]
+        pub(in super::super) struct Team {
+            #[permazen(upgrade_with = sevens, value(cascade(inverse = ["teams"])))]
+            pub(in super::super) members: BTreeMap<i32, Ref<Person>>,
+        }
+
+        fn sevens(old: &OldValues<'_>) -> Result<BTreeMap<i32, Ref<Person>>> {
+            let members: Vec<(String, Ref<Person>)> = old.take_entries("members")?;
+            Ok(members.into_iter().map(|(_, person)| (7, person)).collect())
+        }
+    }
+
+    pub(super) mod own_type {
+        use super::*;
+
+        #[derive(PermazenObject, Debug, Default, Clone)]
+        #[permazen(on_schema_change = Team::from_old)]
+        pub(in super::super) struct Team {
+            #[permazen(value(cascade(inverse = ["teams"])))]
+            pub(in super::super) members: BTreeMap<i32, Ref<Person>>,
+        }
+
+        impl Team {
+            fn from_old(old: &OldValues<'_>, new: &mut NewValues<'_, '_, Self>) -> Result<()> {
+                let members: Vec<(String, Ref<Person>)> = old.take_entries("members")?;
+                new.set_entries(Self::MEMBERS, members.into_iter().map(|(_, person)| (7, person)))
+            }
+        }
+    }
+}
+
+/// A person in a team of the program before.
+fn old_team(store: &Arc<dyn KvDatabase>) -> Ref<teams::Person> {
+    use teams::Person;
+    use teams::before::Team;
+    let db = Permazen::builder_shared(store.clone()).model::<Person>().model::<Team>();
+    let person = db.build().unwrap().write(|tx| {
+        let person = tx.create(Person::default())?.to_ref();
+        tx.create(Team { members: [("7".to_owned(), person)].into() })?;
+        Ok(person)
+    });
+    person.unwrap()
+}
+
+/// No way leads back to the person until the team has moved.
+macro_rules! assert_no_way_back {
+    ($team:ty) => {{
+        let store = store();
+        let person = old_team(&store);
+        let db = Permazen::builder_shared(store.clone()).model::<teams::Person>().model::<$team>();
+        let db = db.build().unwrap();
+        let members = <$team>::MEMBERS.value();
+        db.read(|tx| {
+            let person = tx.get(person)?;
+            let back = Path::of::<teams::Person>().from(members);
+            let ways = [
+                person.referrers(members).map(drop),
+                person.follow(&back).map(drop),
+                person.cascade("teams").ids().map(drop),
+            ];
+            for way in ways {
+                assert!(matches!(way, Err(Error::PartialIndex { missing: 1, .. })), "{way:?}");
+            }
+            Ok(())
+        })
+        .unwrap();
+        db.upgrade_all().run().unwrap();
+        let found = db.read(|tx| tx.get(person)?.referrers(members)?.count());
+        assert_eq!(found.unwrap(), 1);
+        check(&store);
+    }};
+}
+
+#[test]
+fn no_way_leads_back_from_a_value_of_a_map_whose_keys_may_be_left_out() {
+    assert_no_way_back!(teams::lossy::Team);
+    assert_no_way_back!(teams::own_code::Team);
+    assert_no_way_back!(teams::own_type::Team);
 }
 
 /// New collections.

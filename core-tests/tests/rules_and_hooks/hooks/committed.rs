@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex};
 use permazen::kv::memory::MemoryStore;
 use permazen::kv::{KvDatabase, KvError};
 use permazen::model::Committed::{self, Changed, Created, Deleted};
+use permazen::object::{self, Callback, Transaction};
 use permazen::{Counter, Error, Obj, Permazen, PermazenObject, Ref, Result};
 
 use crate::hooks::{assert_log, builder, log};
@@ -264,4 +265,52 @@ fn what_a_read_only_transaction_discards_is_not_told() {
     assert_eq!(take(&told), []);
     assert_eq!(*ended.lock().unwrap(), [true]);
     assert_eq!(db.read(|tx| tx.all::<Person>()?.count()).unwrap(), 0);
+}
+
+/// Makes the transaction read-only when its end has begun.
+struct Discards;
+
+impl Callback for Discards {
+    fn before_commit(&self, tx: &Transaction, read_only: bool) -> object::Result<()> {
+        log(format!("read-only before: {read_only}"));
+        tx.set_read_only()
+    }
+}
+
+#[test]
+fn what_a_callback_discards_is_not_told() {
+    let (db, told) = database();
+    db.write(|tx| {
+        // The second one comes after the first one has decided.
+        tx.core().add_callback(Arc::new(Discards))?;
+        tx.core().add_callback(Arc::new(Discards))?;
+        tx.create_default::<Person>().map(drop)
+    })
+    .unwrap();
+    assert_log(["read-only before: false", "read-only before: true"]);
+    assert_eq!(take(&told), []);
+    assert_eq!(db.read(|tx| tx.all::<Person>()?.count()).unwrap(), 0);
+}
+
+#[derive(PermazenObject, Default)]
+#[permazen(hooks)]
+struct Discarded {
+    n: i32,
+}
+
+#[permazen::hooks]
+impl Discarded {
+    #[on_validate]
+    fn discard(this: Obj<'_, Self>) -> Result<()> {
+        Ok(this.tx().core().set_read_only()?)
+    }
+}
+
+#[test]
+fn what_a_hook_that_checks_discards_is_not_told() {
+    let db = builder().model::<Discarded>().build().unwrap();
+    db.observe_committed::<Discarded>(|_, what| log(format!("{what:?}"))).unwrap();
+    db.write(|tx| tx.create(Discarded { n: 1 }).map(drop)).unwrap();
+    assert_log([]);
+    assert_eq!(db.read(|tx| tx.all::<Discarded>()?.count()).unwrap(), 0);
 }

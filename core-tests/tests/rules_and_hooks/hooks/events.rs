@@ -316,3 +316,55 @@ fn a_hook_may_delete_the_object_and_later_hooks_are_not_called_for_it() {
     })
     .unwrap();
 }
+
+#[derive(PermazenObject, Default)]
+#[permazen(hooks)]
+struct Tag {
+    #[permazen(forward_delete, inverse_delete = "nullify")]
+    last: Option<Ref<Tag>>,
+    #[permazen(allow_deleted, inverse_delete = "ignore")]
+    back: Option<Ref<Tag>>,
+}
+
+#[derive(PermazenObject, Default)]
+struct Bag {
+    #[permazen(key(inverse_delete = "remove"), value(inverse_delete = "remove"))]
+    pairs: BTreeMap<Ref<Tag>, Ref<Tag>>,
+}
+
+#[permazen::hooks]
+impl Tag {
+    #[on_delete]
+    fn bring_back(this: Obj<'_, Self>) -> Result<()> {
+        let Some(back) = this.back()? else { return Ok(()) };
+        assert!(back.recreate()?);
+        for bag in this.tx().all::<Bag>()?.to_vec()? {
+            bag.pairs()?.insert(back, back)?;
+        }
+        Ok(())
+    }
+}
+
+/// Changes in maps wait until all objects are gone. Until then, a hook may put in another entry.
+#[test]
+fn an_entry_for_an_object_that_a_hook_has_brought_back_stays() {
+    let db = builder().model::<Tag>().model::<Bag>().build().unwrap();
+    let (first, bag) = db
+        .write(|tx| {
+            let first = tx.create(Tag::default())?;
+            let last = tx.create(Tag { back: Some(first.to_ref()), ..Tag::default() })?;
+            first.set_last(last)?;
+            let other = tx.create(Tag::default())?;
+            let bag = tx.create(Bag { pairs: [(first.to_ref(), other.to_ref())].into() })?;
+            Ok((first.to_ref(), bag.to_ref()))
+        })
+        .unwrap();
+    db.write(|tx| {
+        assert!(tx.get(first)?.delete()?);
+        assert!(tx.get(first)?.exists()?);
+        let pairs: Vec<_> = tx.get(bag)?.pairs()?.iter().collect::<Result<_>>()?;
+        assert_eq!(pairs, [(first, first)]);
+        Ok(())
+    })
+    .unwrap();
+}

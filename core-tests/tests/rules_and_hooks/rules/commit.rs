@@ -73,6 +73,26 @@ fn what_callbacks_change_is_checked() {
     assert!(matches!(refused.error(), Error::Invalid(_)));
 }
 
+struct Discards;
+
+impl Callback for Discards {
+    fn before_commit(&self, tx: &Transaction, _: bool) -> permazen::object::Result<()> {
+        tx.set_read_only()
+    }
+}
+
+#[test]
+fn what_a_callback_discards_breaks_no_rule() {
+    let db = database::<User>();
+    db.write(|tx| {
+        tx.core().add_callback(Arc::new(Discards))?;
+        tx.create(user("a"))?;
+        tx.create(user("a")).map(drop)
+    })
+    .unwrap();
+    assert_eq!(db.read(|tx| tx.all::<User>()?.count()).unwrap(), 0);
+}
+
 #[test]
 fn a_store_that_fails_in_a_check_rolls_back() {
     let store = permazen::kv::fault::FaultStore::new(MemoryStore::new());
@@ -107,6 +127,24 @@ fn deleted_objects_and_undone_operations_break_no_rule() {
         Ok(())
     })
     .unwrap();
+}
+
+/// What the check finds right is wrong again when the operation is undone.
+#[test]
+fn a_check_in_an_undone_operation_does_not_count() {
+    let db = database::<User>();
+    let refused = db.write(|tx| {
+        tx.create(user("a"))?;
+        let second = tx.create(user("a"))?;
+        let undone: Result<()> = tx.core().atomic(|_| {
+            second.set_email("b")?;
+            tx.validate()?;
+            Err(Error::other("no"))
+        });
+        assert!(matches!(undone, Err(Error::Other(_))), "{undone:?}");
+        Ok(())
+    });
+    assert_eq!(violations(refused).len(), 2);
 }
 
 #[test]

@@ -90,6 +90,28 @@ fn several_operations_are_checked_together() {
 }
 
 #[test]
+fn a_check_in_a_part_that_is_undone_does_not_count() {
+    let db = early();
+    db.write(|tx| {
+        let (a, b) = (tx.create(user("a"))?, tx.create(user("b"))?);
+        let refused: Result<()> = tx.core().atomic(|_| {
+            b.set_email("a")?;
+            let undone: Result<()> = tx.core().atomic(|_| {
+                a.set_email("c")?;
+                tx.validate()?;
+                Err(Error::other("no"))
+            });
+            assert!(matches!(undone, Err(Error::Other(_))), "{undone:?}");
+            Ok(())
+        });
+        violations(refused);
+        assert_eq!((a.email()?, b.email()?), ("a".to_owned(), "b".to_owned()));
+        Ok(())
+    })
+    .unwrap();
+}
+
+#[test]
 fn what_was_noted_before_is_checked_at_commit() {
     let db = database::<User>();
     let refused = db.write(|tx| {

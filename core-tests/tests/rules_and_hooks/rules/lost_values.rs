@@ -143,6 +143,70 @@ fn what_a_move_for_a_change_loses_must_be_set() {
     assert_eq!(paths(&report.violations), ["Issue.labels", "Issue.email"]);
 }
 
+/// Programs whose collections have elements of different types. A move to the second one loses the
+/// text.
+mod collections {
+    use std::collections::{BTreeMap, BTreeSet};
+
+    use super::*;
+
+    pub(super) mod before {
+        use super::*;
+
+        #[derive(PermazenObject)]
+        pub(in super::super) struct Note {
+            pub(in super::super) text: i32,
+            pub(in super::super) labels: Vec<i32>,
+            pub(in super::super) marks: BTreeSet<i32>,
+            pub(in super::super) sizes: BTreeMap<String, i32>,
+        }
+    }
+
+    pub(super) mod after {
+        use super::*;
+
+        #[derive(PermazenObject)]
+        pub(in super::super) struct Note {
+            #[permazen(upgrade = "reset")]
+            pub(in super::super) text: String,
+            pub(in super::super) labels: Vec<i64>,
+            pub(in super::super) marks: BTreeSet<i64>,
+            pub(in super::super) sizes: BTreeMap<String, i64>,
+        }
+    }
+}
+
+#[test]
+fn what_a_move_for_the_content_of_a_collection_loses_must_be_set() {
+    use collections::{after, before};
+    let store: Arc<dyn KvDatabase> = Arc::new(MemoryStore::new());
+    let old = open::<before::Note>(&store).build().unwrap();
+    let id = old.write(|tx| {
+        let (labels, marks, sizes) = Default::default();
+        Ok(tx.create(before::Note { text: 7, labels, marks, sizes })?.id())
+    });
+    let id = id.unwrap();
+    let db = open::<after::Note>(&store).build().unwrap();
+    let setters: [fn(&Tx, ObjId) -> Result<()>; 3] = [
+        |tx, id| tx.get::<after::Note>(id)?.set_labels([1_i64]),
+        |tx, id| tx.get::<after::Note>(id)?.set_marks([1_i64]),
+        |tx, id| tx.get::<after::Note>(id)?.set_sizes([("m", 1_i64)]),
+    ];
+    for (number, set) in setters.into_iter().enumerate() {
+        let refused = violations(db.write(|tx| set(tx, id)));
+        assert_eq!(paths(&refused), ["Note.text"], "setter {number}");
+    }
+    // The program before still has everything.
+    assert_eq!(old.read(|tx| tx.get::<before::Note>(id)?.text()).unwrap(), 7);
+    db.write(|tx| {
+        setters.iter().try_for_each(|set| set(tx, id))?;
+        tx.get::<after::Note>(id)?.set_text("seven")
+    })
+    .unwrap();
+    let seen = db.read(|tx| tx.get::<after::Note>(id)?.load()).unwrap();
+    assert_eq!((&*seen.text, seen.labels, seen.sizes.len()), ("seven", vec![1], 1));
+}
+
 #[test]
 fn a_change_of_a_field_where_it_is_moves_nothing() {
     let (store, id) = stored();

@@ -216,6 +216,115 @@ fn an_object_that_cannot_be_loaded_does_not_pass_unchecked() {
     assert_eq!(db.read(|tx| tx.get::<checked::User>(old)?.age()).unwrap(), 1);
 }
 
+/// Programs whose collections have elements of different types. One of them knows nothing of the
+/// rule, and the other one must move an object to see its note.
+mod collections {
+    use std::collections::{BTreeMap, BTreeSet};
+
+    use permazen::OldValues;
+
+    use super::*;
+
+    pub(super) mod before {
+        use super::*;
+
+        #[derive(PermazenObject, Debug, Default, Clone)]
+        pub(in super::super) struct User {
+            pub(in super::super) email: String,
+            pub(in super::super) note: i32,
+            pub(in super::super) tags: Vec<i64>,
+            pub(in super::super) marks: BTreeSet<i64>,
+            pub(in super::super) sizes: BTreeMap<String, i64>,
+        }
+    }
+
+    pub(super) mod now {
+        use super::*;
+
+        #[derive(PermazenObject, Debug, Default, Clone)]
+        pub(in super::super) struct User {
+            #[permazen(indexed, unique)]
+            pub(in super::super) email: String,
+            #[permazen(upgrade_with = note)]
+            pub(in super::super) note: String,
+            pub(in super::super) tags: Vec<i32>,
+            pub(in super::super) marks: BTreeSet<i32>,
+            pub(in super::super) sizes: BTreeMap<String, i32>,
+        }
+
+        fn note(old: &OldValues<'_>) -> Result<String> {
+            Ok(old.take::<i32>("note")?.to_string())
+        }
+    }
+
+    /// A store with two objects of the program before, which have the same address.
+    pub(super) fn stored() -> (Arc<dyn KvDatabase>, [ObjId; 2]) {
+        let store: Arc<dyn KvDatabase> = Arc::new(MemoryStore::new());
+        let db = open::<before::User>(&store).build().unwrap();
+        let ids = db.write(|tx| {
+            let user = before::User { email: "a".into(), ..Default::default() };
+            Ok([tx.create(user.clone())?.id(), tx.create(user)?.id()])
+        });
+        (store, ids.unwrap())
+    }
+}
+
+#[test]
+fn an_object_that_moves_to_get_the_content_of_a_collection_is_checked() {
+    use collections::now::User;
+    let setters: [fn(Obj<'_, User>) -> Result<()>; 3] = [
+        |user| user.set_tags([1_i32]),
+        |user| user.set_marks([1_i32]),
+        |user| user.set_sizes([("m", 1_i32)]),
+    ];
+    for (number, set) in setters.into_iter().enumerate() {
+        let (store, ids) = collections::stored();
+        let db = open::<User>(&store).build().unwrap();
+        let refused = db.write(|tx| ids.into_iter().try_for_each(|id| set(tx.get::<User>(id)?)));
+        let refused = violations(refused);
+        assert!(refused.iter().all(|it| it.path == "User.email"), "setter {number}: {refused}");
+        assert_eq!(refused.len(), 2, "setter {number}");
+        // With an address of its own, the object moves.
+        let changed = db.write(|tx| {
+            set(tx.get::<User>(ids[0])?)?;
+            set(tx.get::<User>(ids[1])?)?;
+            tx.get::<User>(ids[1])?.set_email("b")
+        });
+        changed.unwrap();
+    }
+}
+
+#[test]
+fn an_object_that_moves_so_by_javas_rules_is_checked() {
+    use collections::now::User;
+    let (store, ids) = collections::stored();
+    let db = open::<User>(&store).evolution(permazen::Evolution::AsJava).build().unwrap();
+    let refused =
+        db.write(|tx| ids.into_iter().try_for_each(|id| tx.get::<User>(id)?.set_tags([1_i32])));
+    assert_eq!(violations(refused).len(), 2);
+}
+
+#[test]
+fn an_object_that_moves_to_store_changes_of_a_value_is_checked() {
+    use collections::now::User;
+    let (store, ids) = collections::stored();
+    let db = open::<User>(&store).build().unwrap();
+    let users = db.read(|tx| {
+        let loaded = ids.into_iter().map(|id| tx.get::<User>(id)?.load_versioned());
+        loaded.collect::<Result<Vec<_>>>()
+    });
+    let mut users = users.unwrap();
+    users.iter_mut().for_each(|user| user.tags.push(1));
+    let save = |tx: &permazen::Tx| users.iter().try_for_each(|user| user.store(tx).map(drop));
+    let refused = violations(db.write(save));
+    assert!(refused.iter().all(|it| it.path == "User.email"), "{refused}");
+    assert_eq!(refused.len(), 2);
+    // With an address of its own, the object moves.
+    users[1].email = "b".into();
+    let changed = db.write(|tx| users.iter().try_for_each(|user| user.store(tx).map(drop)));
+    changed.unwrap();
+}
+
 /// If the store fails during the search for the reason, that failure is not the reason.
 #[test]
 fn a_store_that_fails_while_an_index_is_partial_is_reported() {
@@ -264,6 +373,23 @@ fn null_under_a_former_name_is_a_violation() {
         tx.get::<renamed::User>(id)?.set_mail("b")
     })
     .unwrap();
+}
+
+#[test]
+fn null_under_a_former_name_counts_after_the_removal_of_the_schema_was_undone() {
+    let (store, id) = stored();
+    let db = open::<renamed::User>(&store).build().unwrap();
+    let refused = db.write(|tx| {
+        let undone: Result<()> = tx.core().atomic(|core| {
+            let old = tx.any(id).schema_id()?;
+            assert!(tx.any(id).delete()?);
+            assert!(core.remove_schema(old)?);
+            Err(Error::other("no"))
+        });
+        assert!(matches!(undone, Err(Error::Other(_))), "{undone:?}");
+        tx.any(id).set("email", &permazen::encoding::Value::Null)
+    });
+    assert_eq!(found(&violations(refused)), [("User.mail".into(), Rule::Required, None, vec![])]);
 }
 
 /// The check of the first object is before that of the second, which moves.

@@ -35,6 +35,8 @@ enum Step {
     Delete(usize),
     /// All of it, or nothing.
     Undone(Member),
+    /// The same, after a check: what that finds right may be wrong again without the change.
+    UndoneAfterCheck(usize, Option<String>),
 }
 
 fn member() -> impl Strategy<Value = Member> {
@@ -55,6 +57,7 @@ fn step() -> impl Strategy<Value = Step> {
         2 => (0..5usize, 0..3i32).prop_map(|(at, rank)| Step::SetRank(at, rank)),
         1 => (0..5usize).prop_map(Step::Delete),
         1 => member().prop_map(Step::Undone),
+        1 => (0..5usize, member()).prop_map(|(at, it)| Step::UndoneAfterCheck(at, it.email)),
     ]
 }
 
@@ -89,17 +92,33 @@ fn run(tx: &Tx, members: &mut Members, step: &Step) -> Result<()> {
             members.remove(&id);
         }
         Step::Undone(member) => {
-            let undone: Result<()> = tx.core().atomic(|_| {
-                tx.create(member.clone())?;
-                Err(Error::other("undone"))
-            });
-            match undone.unwrap_err() {
-                Error::Other(_) => {}
-                error => return Err(error),
-            }
+            undone(tx, || tx.create(member.clone()).map(drop))?;
+        }
+        Step::UndoneAfterCheck(at, email) => {
+            let Some(id) = nth(*at) else { return Ok(()) };
+            undone(tx, || {
+                tx.get::<Member>(id)?.set_email(email.clone())?;
+                match tx.validate() {
+                    // The verdict is about a state that is undone.
+                    Err(Error::Invalid(_)) => Ok(()),
+                    checked => checked,
+                }
+            })?;
         }
     }
     Ok(())
+}
+
+/// Does a step and undoes it.
+fn undone(tx: &Tx, step: impl FnOnce() -> Result<()>) -> Result<()> {
+    let undone: Result<()> = tx.core().atomic(|_| {
+        step()?;
+        Err(Error::other("undone"))
+    });
+    match undone.unwrap_err() {
+        Error::Other(_) => Ok(()),
+        error => Err(error),
+    }
 }
 
 /// Which objects break a rule.

@@ -32,9 +32,21 @@ view_basics!(ListOf<E>);
 
 impl<'t, E: FieldType> ListOf<'t, E> {
     pub(crate) fn new(handle: Handle<'t>, position: usize) -> Result<Self> {
-        let field = handle.binding.field(position)?;
-        // The object moves before the view is made, so that the view is of the right definition.
+        // The object moves before anything is read, so that what is read is of the right
+        // definition.
         handle.prepare_to_read(position)?;
+        Self::prepared(handle, position)
+    }
+
+    /// The view that the setter of the field changes. An object that moves for it moves to be
+    /// changed, not to be read.
+    fn to_replace(handle: Handle<'t>, position: usize) -> Result<Self> {
+        handle.prepare_to_replace(position)?;
+        Self::prepared(handle, position)
+    }
+
+    fn prepared(handle: Handle<'t>, position: usize) -> Result<Self> {
+        let field = handle.binding.field(position)?;
         let view = handle.tx.core.encoded().list_view(handle.id, field)?;
         Ok(ListOf { at: CollectionField { handle, position }, view, types: PhantomData })
     }
@@ -259,6 +271,6 @@ impl<'t> Handle<'t> {
         position: usize,
         elements: impl IntoIterator<Item: EncodeAs<E>>,
     ) -> Result<()> {
-        self.list_of::<E>(position)?.replace(elements)
+        ListOf::<E>::to_replace(*self, position)?.replace(elements)
     }
 }

@@ -27,9 +27,21 @@ view_basics!(MapOf<K, V>);
 
 impl<'t, K: FieldType, V: FieldType> MapOf<'t, K, V> {
     pub(crate) fn new(handle: Handle<'t>, position: usize) -> Result<Self> {
-        let field = handle.binding.field(position)?;
-        // The object moves before the view is made, so that the view is of the right definition.
+        // The object moves before anything is read, so that what is read is of the right
+        // definition.
         handle.prepare_to_read(position)?;
+        Self::prepared(handle, position)
+    }
+
+    /// The view that the setter of the field changes. An object that moves for it moves to be
+    /// changed, not to be read.
+    fn to_replace(handle: Handle<'t>, position: usize) -> Result<Self> {
+        handle.prepare_to_replace(position)?;
+        Self::prepared(handle, position)
+    }
+
+    fn prepared(handle: Handle<'t>, position: usize) -> Result<Self> {
+        let field = handle.binding.field(position)?;
         let view = handle.tx.core.encoded().map_view(handle.id, field)?;
         Ok(MapOf { at: CollectionField { handle, position }, view, types: PhantomData })
     }
@@ -240,6 +252,6 @@ impl<'t> Handle<'t> {
         position: usize,
         entries: impl IntoIterator<Item = (A, B)>,
     ) -> Result<()> {
-        self.map_of::<K, V>(position)?.replace(entries)
+        MapOf::<K, V>::to_replace(*self, position)?.replace(entries)
     }
 }

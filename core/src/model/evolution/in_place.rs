@@ -153,7 +153,7 @@ impl Handle<'_> {
     }
 
     /// The whole content of the object. If it cannot be read where the object is, the object moves.
-    pub(in crate::model) fn seen_after_moving(&self) -> Result<Seen> {
+    fn seen_after_moving(&self) -> Result<Seen> {
         let mut seen = self.content().map(Seen::whole)?;
         let core = &self.tx.core;
         // An object that cannot move is still changed where it is.
@@ -163,6 +163,19 @@ impl Handle<'_> {
             seen.elsewhere = Some((old, plan));
         }
         Ok(seen)
+    }
+
+    /// Does the same for an object that is to be changed: if it moves, its rules are checked.
+    pub(in crate::model) fn seen_to_change(&self) -> Result<Seen> {
+        let core = &self.tx.core;
+        if self.access() == Migrate::Yes || self.content_in_place()?.is_none() {
+            match core.migrate_to_change(self.id) {
+                // An object that cannot move is still changed where it is.
+                Err(object::Error::KeyTooLong { .. }) if !core.is_current(self.id)? => {}
+                moved => moved?,
+            }
+        }
+        self.seen_after_moving()
     }
 
     /// The content of the object as the model sees it, and the schema in which the object is.

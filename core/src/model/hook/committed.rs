@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::id::{ObjId, StorageId};
@@ -38,30 +37,19 @@ impl fmt::Debug for ToldOfCommits {
 pub(super) struct AfterCommit {
     observers: Arc<[ToldOfCommits]>,
     happened: Mutex<Vec<(ObjId, Happened)>>,
-    /// Whether the commit discards the changes of the transaction.
-    read_only: AtomicBool,
 }
 
 impl AfterCommit {
     pub(super) fn new(observers: Arc<[ToldOfCommits]>) -> Self {
-        AfterCommit { observers, happened: Mutex::default(), read_only: AtomicBool::default() }
+        AfterCommit { observers, happened: Mutex::default() }
     }
 }
 
 impl Callback for AfterCommit {
-    fn before_commit(&self, _tx: &Transaction, read_only: bool) -> object::Result<()> {
-        self.read_only.store(read_only, Ordering::Relaxed);
-        Ok(())
-    }
-
     fn before_completion(&self, tx: &Transaction) -> object::Result<()> {
         let mut happened = self.happened.lock().unwrap_or_else(PoisonError::into_inner);
         // After the end there is no transaction to ask, so this is taken before it.
         *happened = tx.take_happened();
-        // The changes of such a transaction are lost, so nothing has happened.
-        if self.read_only.load(Ordering::Relaxed) {
-            happened.clear();
-        }
         Ok(())
     }
 

@@ -11,7 +11,7 @@ use crate::model::bound_fields::FieldPart;
 use crate::model::declare::{Shape, ValueDecl, ValueKind};
 use crate::model::error::{Error, Result};
 use crate::model::handle::Handle;
-use crate::model::index::{self, OnPartial, OpenAs};
+use crate::model::index::{self, OnPartial, OpenAs, Other, Wanted};
 use crate::model::kind::{Places, Slot};
 use crate::model::reference::{Any, Ref};
 use crate::model::tx::Tx;
@@ -186,17 +186,22 @@ impl<'m> ValuePart<'m> {
     where
         'm: 't,
     {
-        let part = match self.part {
-            ValueRole::Value => FieldPart::MapValue,
-            ValueRole::Simple | ValueRole::Element | ValueRole::Key => FieldPart::Main,
-        };
-        let open = |how| index::referrers(tx, self.binding, (self.position, part), target, how);
+        let open = |how| index::referrers(tx, self.binding, self.index(), target, how);
         match open(OpenAs::default()) {
             Err(Error::PartialIndex { .. }) if self.lacks_only_null(tx)? => {
                 open(OpenAs { on_partial: OnPartial::Allow, ..OpenAs::default() })
             }
             found => found,
         }
+    }
+
+    /// The field of the index of the values, and which of its indexes that is.
+    fn index(&self) -> (usize, FieldPart) {
+        let part = match self.part {
+            ValueRole::Value => FieldPart::MapValue,
+            ValueRole::Simple | ValueRole::Element | ValueRole::Key => FieldPart::Main,
+        };
+        (self.position, part)
     }
 
     /// Whether all objects without an entry in the index have no reference: their schemas lack the
@@ -206,18 +211,22 @@ impl<'m> ValuePart<'m> {
         if decl.is_none_or(|decl| decl.has_default()) {
             return Ok(false);
         }
-        let own = self.storage_id()?;
+        let (position, part) = self.index();
+        let shape = self.binding.index_shape(position, part)?;
+        let wanted = Wanted { shape: &shape, with_keys: false };
+        let others = tx.bindings()?.others(self.binding, wanted, &tx.core);
         let bundle = tx.core.bundle();
         let of_type = self.binding.storage_id();
         let types = bundle.schemas().iter();
         Ok(types.filter_map(|schema| schema.type_by_storage_id(of_type)).all(|old| {
+            // That the old type has the field does not tell: half of a map keeps its storage ID if
+            // the other half changes, and the model may see other entries then.
+            let mut others = others.iter().filter(|other| other.schema == old.schema);
+            if !others.any(Other::may_lack_entries) {
+                return true;
+            }
             let plan = self.binding.plan(old);
-            let is_there = old.all_fields().any(|field| field.storage_id == own);
-            let is_null = || {
-                self.binding.is_missing(&plan, self.position)
-                    && !self.binding.has_unknown_fields(&plan)
-            };
-            is_there || is_null()
+            self.binding.is_missing(&plan, position) && !self.binding.has_unknown_fields(&plan)
         }))
     }
 }

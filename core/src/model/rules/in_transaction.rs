@@ -22,7 +22,8 @@ impl Tx {
 
     /// Checks the rules of the models at once for all objects that have changed in this
     /// transaction, as the commit does. Objects that break a rule are checked again later, others
-    /// only if they change again.
+    /// only if they change again. Within [`atomic`](crate::object::Transaction::atomic), all are
+    /// checked again after it, because it may be undone.
     ///
     /// Cost for each object: for each changed unique field, one get, one seek and one step (more if
     /// other objects have the value); for a new singleton, one seek and a step for each of its

@@ -192,7 +192,7 @@ impl<M: Model> Versioned<M> {
                     return Ok(stored);
                 }
                 // Afterwards the whole object is known.
-                seen = handle.seen_after_moving()?;
+                seen = handle.seen_to_change()?;
             }
         })
     }

@@ -106,7 +106,8 @@ impl Transaction {
         self.notifier.note(id, what);
     }
 
-    /// Takes the noted events of objects, in order.
+    /// Takes the noted events of objects, in order. There are none any more when a commit has
+    /// begun that discards what was written.
     pub(crate) fn take_happened(&self) -> Vec<(ObjId, Happened)> {
         self.notifier.take_happened()
     }

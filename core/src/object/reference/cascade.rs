@@ -185,7 +185,19 @@ impl Transaction {
     /// Where several keys of a map become null, its values do so before: which entry stays depends
     /// on what its value is then.
     pub(super) fn change_maps(&self, cascade: &mut Cascade<'_>) -> Result<()> {
-        let in_maps = std::mem::take(&mut cascade.in_maps);
+        let mut in_maps = std::mem::take(&mut cascade.in_maps);
+        in_maps.retain(|it| !it.holders.is_empty());
+        // A listener may have created another object with the ID of a deleted one. What refers to
+        // that one stays. Without listeners nothing has, which saves the look.
+        if self.notifier.watches_deletions() {
+            let mut gone = Vec::new();
+            for it in in_maps {
+                if !self.exists(it.target).map_err(self.in_deletion_of(it.target))? {
+                    gone.push(it);
+                }
+            }
+            in_maps = gone;
+        }
         let several = self.several_keys(&in_maps)?;
         for (change, last) in [
             (Unreference::Remove, false),

@@ -70,7 +70,8 @@ impl Transaction {
     ///   keep references to deleted objects (`ignore`) cost nothing. If schemas demand different
     ///   actions for a field, one seek for each action. One more for each field through which an
     ///   object forbade the deletion, at the end; if there are listeners to deletions, for each
-    ///   field that may forbid it;
+    ///   field that may forbid it. One get then for each half of a map with references in both
+    ///   halves, if objects refer to it by that half;
     /// * one get for each referring object that is also deleted; if it refers from list elements or
     ///   map values, one seek and at least one get;
     /// * what the changes in other referring objects cost, as with [`Transaction::set`] and the

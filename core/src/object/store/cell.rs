@@ -367,6 +367,11 @@ impl Store {
 
     // ------------------------------------------------------------------ savepoints
 
+    /// Whether an operation is running.
+    pub(crate) fn is_in_operation(&self) -> bool {
+        self.depth.get() > 0
+    }
+
     /// The present state of the running operation.
     pub(crate) fn mark(&self) -> Mark {
         self.journal.borrow().mark()

@@ -11,7 +11,8 @@ use crate::object::{Result, Transaction};
 ///
 /// Until [`Moves::finish`] has succeeded, index entries of moved objects may be missing, and there
 /// may be some too many. Own conversions do not see this: they only read objects by ID, and create
-/// some. Listeners can query indexes. If there are any, entries are written with their object.
+/// some. Listeners can query indexes, and checks at the end of each operation do. If there are any
+/// of these, entries are written with their object.
 pub(crate) struct Moves<'t> {
     tx: &'t Transaction,
     late: LateEntries,
@@ -38,8 +39,9 @@ impl<'t> Moves<'t> {
         &mut self,
         one: impl FnOnce(&Transaction, Option<&mut LateEntries>) -> Result<R>,
     ) -> Result<R> {
-        // Listeners may query indexes, so the entries must be there when they are called.
-        if !self.tx.notifier.is_idle() {
+        // Listeners may query indexes, so the entries must be there when they are called. Early
+        // checks of unique values look for the values of the objects that have moved before.
+        if !self.tx.notifier.is_idle() || self.tx.dirty_set.checks_early() {
             // Listeners may have come since the last move, so its entries are written first.
             self.write_late()?;
             return one(self.tx, None);

@@ -110,3 +110,11 @@ fn main() -> Result<()> {
         Ok(())
     })
 }
+
+/// Two fields whose constants have one name.
+#[derive(PermazenFields)]
+struct Towns {
+    home_town: String,
+    #[permazen(rename = "town")]
+    homeTown: String,
+}
