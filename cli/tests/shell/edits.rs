@@ -174,6 +174,45 @@ fn a_reader_that_goes_away_ends_what_only_reads() {
     }
 }
 
+#[cfg(unix)]
+#[test]
+fn a_reader_that_goes_away_leaves_no_change_out_in_silence() {
+    let db = Fixture::new();
+    let unread = |arguments: &[&str], lines: &str| {
+        let (reader, writer) = std::io::pipe().unwrap();
+        drop(reader);
+        std::fs::write(db.file("lines"), lines).unwrap();
+        let input = std::fs::File::open(db.file("lines")).unwrap();
+        Ran::of(db.command(arguments).stdin(input).stdout(writer))
+    };
+    let pets = || db.run(&["count Pet", "--raw"]).done();
+    let each = ["--write", "--each", "-c", "create Pet", "-c"];
+    let message = unread(&[&each[..], &["create Pet"]].concat(), "").failed(2);
+    let last = "the output is not read any more; what was changed before it is committed: 1 \
+                statements or commands\n";
+    assert!(message.ends_with(last), "{message}");
+    assert_eq!(pets(), "2\n");
+    // What comes after it changes nothing.
+    assert_eq!(unread(&[&each[..], &["find Pet"]].concat(), "").done(), "");
+    assert_eq!(pets(), "3\n");
+
+    let before = pairs(&db);
+    for each in [&[][..], &["--each"]] {
+        let arguments =
+            [each, &["--write", "-c", "find Person", "-c", "kv put 00ff01 02"]].concat();
+        let message = unread(&arguments, "").failed(2);
+        assert!(message.ends_with("not read any more; nothing is changed\n"), "{message}");
+        assert_eq!(pairs(&db), before);
+    }
+
+    let prompt = ["--prompt", "--write", "--yes"];
+    let message = unread(&prompt, "create Pet; commit; create Pet\ncommit\n").failed(2);
+    assert!(message.ends_with("the changes that were not committed are lost\n"), "{message}");
+    assert_eq!(pets(), "4\n");
+    assert_eq!(unread(&prompt, "create Pet; commit\n").done(), "");
+    assert_eq!(pets(), "5\n");
+}
+
 /// Its output is printed after the commit, unless it is much.
 #[test]
 fn a_script_with_edits_whose_output_cannot_be_written_says_what_is_committed() {
