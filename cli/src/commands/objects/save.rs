@@ -65,6 +65,14 @@ impl Command for Save {
     fn run(&self, context: &mut Context<'_>) -> Result<Answer, Failure> {
         let session = context.session;
         let count = context.read(|transaction, out| {
+            // Such a file would look complete, and perhaps replace one that is.
+            if session.is_damaged() && !file::is_stream(&self.file) {
+                return Err(Failure::new(format!(
+                    "{}: recorded schemas are damaged, so objects may be missing in the file; nothing is \
+                     written; `save -` prints what can be read",
+                    file_text(&self.file)
+                )));
+            }
             let writer = self.writer(transaction)?;
             let ids = self.ids(transaction, session)?;
             let progress = Progress::of("objects");
@@ -92,7 +100,7 @@ impl Command for Save {
                 &json!({ "type": "written", "file": file, "objects": count }),
             )?;
         }
-        Ok(Answer::Yes)
+        Ok(session.perhaps_lacking(Answer::Yes))
     }
 }
 
