@@ -71,6 +71,19 @@ fn allow(script: &Script, each: bool, session: &Session) -> Result<(), Failure> 
                     script; use --each";
         return refuse(piece, what);
     }
+    let writes_file = |piece: &&Piece| match &piece.kind {
+        PieceKind::Command(command) => command.writes_file(),
+        PieceKind::Statement(_) | PieceKind::Help(_) => false,
+    };
+    if let Some(piece) = script.pieces().iter().find(writes_file)
+        && edits
+        && !each
+        && !session.options.dry_run
+    {
+        let what = "this writes a file, which would stay if the changes of this script were rolled back; \
+                    use --each, or save in a call of its own";
+        return refuse(piece, what);
+    }
     let mut own = script
         .pieces()
         .iter()

@@ -103,6 +103,30 @@ fn a_script_has_one_part_with_its_own_transactions_that_changes_something() {
 }
 
 #[test]
+fn a_script_with_changes_writes_no_file_that_would_outlive_them() {
+    let db = Fixture::new();
+    let before = pairs(&db);
+    let file = db.file("all.xml");
+    let name = file.to_str().unwrap();
+    assert_eq!(db.run(&["save", name]).code, 0);
+    let saved = std::fs::read_to_string(&file).unwrap();
+    let set = ["--write", "-c", "set all Person to age = 0", "-c"];
+    let save = format!("save '{name}'");
+    for command in [&save, &format!("schema verify --actual '{name}'")] {
+        let message = db.run(&[&set[..], &[command, "-c", "find Nosuch"]].concat()).failed(2);
+        assert!(message.contains("-c 2, line 1") && message.contains("use --each"), "{message}");
+        assert_eq!(std::fs::read_to_string(&file).unwrap(), saved);
+    }
+    assert!(pairs(&db) == before);
+    // Standard output holds it back until the changes are committed.
+    let printed = db.run(&[&set[..], &["save -"]].concat());
+    assert_eq!(printed.code, 0);
+    assert!(printed.out.contains("<Person ") && pairs(&db) != before);
+    assert_eq!(db.run(&[&set[..], &[&save, "--each"]].concat()).code, 0);
+    assert_ne!(std::fs::read_to_string(&file).unwrap(), saved);
+}
+
+#[test]
 fn a_dry_run_changes_nothing() {
     let db = Fixture::new();
     let before = pairs(&db);

@@ -62,11 +62,15 @@ impl Command for Save {
         Scope::InTransaction { edits: false }
     }
 
+    fn writes_file(&self) -> bool {
+        !file::is_stream(&self.file)
+    }
+
     fn run(&self, context: &mut Context<'_>) -> Result<Answer, Failure> {
         let session = context.session;
         let count = context.read(|transaction, out| {
             // Such a file would look complete, and perhaps replace one that is.
-            if session.is_damaged() && !file::is_stream(&self.file) {
+            if session.is_damaged() && self.writes_file() {
                 return Err(Failure::new(format!(
                     "{}: recorded schemas are damaged, so objects may be missing in the file; nothing is \
                      written; `save -` prints what can be read",
@@ -93,7 +97,7 @@ impl Command for Save {
                 }?)
             })
         })?;
-        if !file::is_stream(&self.file) {
+        if self.writes_file() {
             let file = file_text(&self.file);
             context.out.done(
                 format_args!("Wrote {count} objects to \"{file}\""),
