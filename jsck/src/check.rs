@@ -20,6 +20,7 @@ use crate::objects::known::{self, Known};
 use crate::objects::scan::{ObjectScan, Seen};
 use crate::report::changes::Changes;
 use crate::report::finding::{Class, Finding};
+use crate::report::kept_objects::KeptObjects;
 use crate::report::output::{Checked, Halt, Output};
 use crate::running::parts::{self, Part, PartContent};
 use crate::running::workers::Readers;
@@ -132,6 +133,7 @@ pub(crate) fn output<'a>(
         stop: options.stop.as_deref(),
         limit: options.max_findings,
         scope: options.repair,
+        kept: KeptObjects::new(options.sort_memory),
         changes,
         ..Output::quiet(kv, sink, progress)
     }

@@ -80,6 +80,8 @@ pub struct Options {
     pub repair: RepairScope,
     /// About how many bytes of index entries, and of changes to be made, to keep in memory. The
     /// rest goes to temporary files, in the directory that the environment variable `TMPDIR` names.
+    /// With [`RepairScope::Derived`], also of the IDs of objects whose own pairs have findings; if
+    /// there are more, all index entries that are missing or surplus stay so.
     pub sort_memory: usize,
     /// How many threads may read the store, if it supports several.
     pub threads: NonZeroUsize,
@@ -127,7 +129,9 @@ pub enum RepairScope {
     /// Everything that is wrong.
     #[default]
     All,
-    /// Only what follows from the objects: index entries and the object schema index.
+    /// Only what follows from the objects: index entries and the object schema index. The pairs of
+    /// objects stay as they are, and with them the entries of objects that have a finding there:
+    /// the checker knows what these require once they are repaired, not what they require now.
     Derived,
 }
 

@@ -31,6 +31,12 @@ pub(crate) trait Command: Debug {
         false
     }
 
+    /// Whether it writes a file of what it reads in the transaction of the script. The file stays,
+    /// also if that is rolled back.
+    fn writes_file(&self) -> bool {
+        false
+    }
+
     /// The answer with which it ends a script and the prompt; `None` if these continue.
     fn ends_with(&self) -> Option<Answer> {
         None

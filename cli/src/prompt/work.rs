@@ -56,7 +56,7 @@ impl Work<'_> {
             }
             self.out.check()?;
             if self.out.is_gone() {
-                return Ok(Answer::Yes);
+                return Ok(self.lose_changes(Answer::Yes));
             }
         }
     }
@@ -284,12 +284,18 @@ impl Work<'_> {
             Some(false) => Ok(Then::Continue),
             Some(true) => Ok(Then::Leave(answer)),
             // The input has ended, so there is no answer.
-            None => {
-                output::note("the changes that were not committed are lost");
-                let code = Answer::Leave(Failure::new("").exit.code());
-                Ok(Then::Leave(if answer == Answer::Yes { code } else { answer }))
-            }
+            None => Ok(Then::Leave(self.lose_changes(answer))),
         }
+    }
+
+    /// The answer with which the prompt ends if no person can be asked about the changes that wait.
+    fn lose_changes(&self, answer: Answer) -> Answer {
+        if self.shared.pending().edits.is_empty() {
+            return answer;
+        }
+        output::note("the changes that were not committed are lost");
+        let code = Answer::Leave(Failure::new("").exit.code());
+        if answer == Answer::Yes { code } else { answer }
     }
 }
 

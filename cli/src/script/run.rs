@@ -14,6 +14,9 @@ use crate::statement;
 /// The message if the output cannot be written after the commit.
 const COMMITTED: &str = "what the script changes is committed";
 
+/// The message if the reader of the output goes away before all changes are made.
+const NOT_READ: &str = "the output is not read any more";
+
 /// Runs a script. `each`: each piece is a transaction of its own.
 ///
 /// # Errors
@@ -68,6 +71,19 @@ fn allow(script: &Script, each: bool, session: &Session) -> Result<(), Failure> 
                     script; use --each";
         return refuse(piece, what);
     }
+    let writes_file = |piece: &&Piece| match &piece.kind {
+        PieceKind::Command(command) => command.writes_file(),
+        PieceKind::Statement(_) | PieceKind::Help(_) => false,
+    };
+    if let Some(piece) = script.pieces().iter().find(writes_file)
+        && edits
+        && !each
+        && !session.options.dry_run
+    {
+        let what = "this writes a file, which would stay if the changes of this script were rolled back; \
+                    use --each, or save in a call of its own";
+        return refuse(piece, what);
+    }
     let mut own = script
         .pieces()
         .iter()
@@ -113,7 +129,7 @@ fn run_whole(script: &Script, session: &Session, out: &mut Output) -> Result<Ans
 fn run_each(script: &Script, session: &Session, out: &mut Output) -> Result<Answer, Failure> {
     let mut answer = Answer::Yes;
     let mut committed = 0_u64;
-    for piece in script.pieces() {
+    for (at, piece) in script.pieces().iter().enumerate() {
         let edits = piece.scope() == Scope::InTransaction { edits: true };
         let pieces = std::slice::from_ref(piece);
         let result = run_one(pieces, edits, &mut committed, script, session, out);
@@ -127,10 +143,21 @@ fn run_each(script: &Script, session: &Session, out: &mut Output) -> Result<Answ
             Err(failure) => return Err(failure),
         }
         if out.is_gone() {
+            may_end(script.pieces().get(at + 1..).unwrap_or_default(), committed, session)?;
             break;
         }
     }
     Ok(answer)
+}
+
+/// Lets a script end early because its output is not read any more. Fails if `rest`, which is not
+/// run then, would change something.
+fn may_end(rest: &[Piece], committed: u64, session: &Session) -> Result<(), Failure> {
+    if session.options.dry_run || !rest.iter().any(|piece| piece.scope().edits()) {
+        return Ok(());
+    }
+    let failure = Failure::new(NOT_READ);
+    Err(if committed > 0 { but_committed(failure, committed) } else { but_nothing(failure) })
 }
 
 /// Runs pieces as one transaction. Their output is held back until the transaction is committed,
@@ -202,7 +229,7 @@ fn attempt(
     let _working = session.interrupt.work();
     let mut answer = Answer::Yes;
     let mut transaction: Option<Transaction> = None;
-    for piece in pieces {
+    for (at, piece) in pieces.iter().enumerate() {
         session.interrupt.check()?;
         if piece.scope().has_own_transactions() {
             // The piece sees the committed state, and may change it; the pieces after it see its
@@ -219,6 +246,10 @@ fn attempt(
             *committed += 1;
         }
         if out.is_gone() {
+            // With edits in the transaction, that is a failure in any case: see below.
+            if !edits {
+                may_end(pieces.get(at + 1..).unwrap_or_default(), *committed, session)?;
+            }
             break;
         }
         if edits {
@@ -231,7 +262,7 @@ fn attempt(
     // The output of changes that are not committed yet must have been written.
     out.check()?;
     if out.is_gone() {
-        return Err(Failure::new("the output is not read any more"));
+        return Err(Failure::new(NOT_READ));
     }
     match transaction {
         Some(transaction) => {

@@ -90,9 +90,14 @@ impl Session {
         self.damage.borrow().as_ref().map_or_else(Vec::new, |damage| damage.schemas.clone())
     }
 
+    /// Whether the last transaction of this session has met recorded schemas that are damaged.
+    pub(crate) fn is_damaged(&self) -> bool {
+        self.damage.borrow().is_some()
+    }
+
     /// The answer with damaged schemas taken into account: it may lack something then.
     pub(crate) fn perhaps_lacking(&self, answer: Answer) -> Answer {
-        answer.max(Answer::yes_if(self.damage.borrow().is_none()))
+        answer.max(Answer::yes_if(!self.is_damaged()))
     }
 
     /// Remembers that something was read that can only be read once, such as a pipe.

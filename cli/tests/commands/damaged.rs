@@ -48,6 +48,33 @@ fn what_is_damaged_is_named() {
     assert!(error.contains("names of damaged schemas are not known (2)"), "{error}");
 }
 
+/// The type Book is in no other schema, so that no error tells of its objects.
+#[test]
+fn what_lacks_the_objects_of_a_damaged_schema_is_not_said_to_be_whole() {
+    let db = Fixture::reference();
+    let books = db.file("books.xml", "<Schema><ObjectType name=\"Book\"/></Schema>");
+    db.out(&["--write", "schema", "add", &books]);
+    db.out(&["--write", "create Book"]);
+    let (file, other) = (db.name("all.xml"), db.name("other.xml"));
+    db.out(&["save", &file]);
+    let whole = std::fs::read_to_string(&file).expect("a file");
+    assert!(whole.contains("<Book "), "{whole}");
+    db.out(&["--write", "kv", "put", "000102", "72756262697368"]);
+    for target in [&file, &other] {
+        let error = db.run(&["save", target]).error(2);
+        assert!(error.contains("nothing is written; `save -`"), "{error}");
+    }
+    assert_eq!(std::fs::read_to_string(&file).expect("a file"), whole);
+    assert!(!db.path("other.xml").exists());
+    let saved = db.run(&["save", "-"]).out(1);
+    assert!(saved.contains("Ann") && !saved.contains("Book"), "{saved}");
+    for command in [&["schema", "show"][..], &["schema", "rust"], &["schema", "compare", "1", "1"]]
+    {
+        let error = db.run(command).error(1);
+        assert!(error.contains("recorded schema 2"), "{command:?}: {error}");
+    }
+}
+
 #[test]
 fn a_damaged_database_is_not_changed() {
     let db = damaged();

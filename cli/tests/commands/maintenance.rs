@@ -4,7 +4,7 @@ use permazen::kv::KvDatabaseExt;
 use permazen::kv::lmdb::LmdbStore;
 use serde_json::json;
 
-use crate::fixture::{Fixture, data, run};
+use crate::fixture::{Fixture, data, pairs, run};
 
 #[test]
 fn info_says_what_the_database_is() {
@@ -89,6 +89,32 @@ fn a_database_is_checked_and_repaired() {
     let out = db.run_with(&["--write", "-f", "-"], "check --repair --yes\ncheck").out(1);
     assert!(out.contains("No findings"), "{out}");
     assert_eq!(db.pairs(), whole);
+}
+
+/// The shell sets `--dry-run` after the options of `check` were compared with each other.
+#[test]
+fn an_undo_file_is_not_applied_in_a_dry_run() {
+    let db = Fixture::reference();
+    db.out(&["--write", "kv", "put", STALE, ""]);
+    let dump = db.name("all.xml");
+    db.out(&["kv", "dump", &dump]);
+    let (undo, undo_of_dump) = (db.name("undo"), db.name("undo-of-dump"));
+    db.run(&["--write", "--yes", "check", "--repair", "--undo-file", &undo]).out(1);
+    let repair = ["--write", "--yes", "check", "--repair", "--undo-file", &undo_of_dump];
+    run(&[&[&*dump], &repair[..]].concat(), "").out(1);
+    for (name, undo) in [(&db.db, &undo), (&dump, &undo_of_dump)] {
+        let before = pairs(name);
+        let in_script = format!("check --apply-undo '{undo}'");
+        for args in [&["check", "--apply-undo", undo][..], &["-c", &in_script]] {
+            for options in [&["--dry-run"][..], &["--dry-run", "--write"]] {
+                let error = run(&[&[&**name], options, args].concat(), "").error(2);
+                assert!(error.contains("leave out --dry-run"), "{error}");
+                assert_eq!(pairs(name), before, "{options:?} {args:?}");
+            }
+        }
+        run(&[name, "--write", "check", "--apply-undo", undo], "").out(0);
+        assert_ne!(pairs(name), before);
+    }
 }
 
 #[test]

@@ -103,6 +103,30 @@ fn a_script_has_one_part_with_its_own_transactions_that_changes_something() {
 }
 
 #[test]
+fn a_script_with_changes_writes_no_file_that_would_outlive_them() {
+    let db = Fixture::new();
+    let before = pairs(&db);
+    let file = db.file("all.xml");
+    let name = file.to_str().unwrap();
+    assert_eq!(db.run(&["save", name]).code, 0);
+    let saved = std::fs::read_to_string(&file).unwrap();
+    let set = ["--write", "-c", "set all Person to age = 0", "-c"];
+    let save = format!("save '{name}'");
+    for command in [&save, &format!("schema verify --actual '{name}'")] {
+        let message = db.run(&[&set[..], &[command, "-c", "find Nosuch"]].concat()).failed(2);
+        assert!(message.contains("-c 2, line 1") && message.contains("use --each"), "{message}");
+        assert_eq!(std::fs::read_to_string(&file).unwrap(), saved);
+    }
+    assert!(pairs(&db) == before);
+    // Standard output holds it back until the changes are committed.
+    let printed = db.run(&[&set[..], &["save -"]].concat());
+    assert_eq!(printed.code, 0);
+    assert!(printed.out.contains("<Person ") && pairs(&db) != before);
+    assert_eq!(db.run(&[&set[..], &[&save, "--each"]].concat()).code, 0);
+    assert_ne!(std::fs::read_to_string(&file).unwrap(), saved);
+}
+
+#[test]
 fn a_dry_run_changes_nothing() {
     let db = Fixture::new();
     let before = pairs(&db);
@@ -172,6 +196,45 @@ fn a_reader_that_goes_away_ends_what_only_reads() {
             assert_eq!(ran.done(), "", "{command} {format:?}");
         }
     }
+}
+
+#[cfg(unix)]
+#[test]
+fn a_reader_that_goes_away_leaves_no_change_out_in_silence() {
+    let db = Fixture::new();
+    let unread = |arguments: &[&str], lines: &str| {
+        let (reader, writer) = std::io::pipe().unwrap();
+        drop(reader);
+        std::fs::write(db.file("lines"), lines).unwrap();
+        let input = std::fs::File::open(db.file("lines")).unwrap();
+        Ran::of(db.command(arguments).stdin(input).stdout(writer))
+    };
+    let pets = || db.run(&["count Pet", "--raw"]).done();
+    let each = ["--write", "--each", "-c", "create Pet", "-c"];
+    let message = unread(&[&each[..], &["create Pet"]].concat(), "").failed(2);
+    let last = "the output is not read any more; what was changed before it is committed: 1 \
+                statements or commands\n";
+    assert!(message.ends_with(last), "{message}");
+    assert_eq!(pets(), "2\n");
+    // What comes after it changes nothing.
+    assert_eq!(unread(&[&each[..], &["find Pet"]].concat(), "").done(), "");
+    assert_eq!(pets(), "3\n");
+
+    let before = pairs(&db);
+    for each in [&[][..], &["--each"]] {
+        let arguments =
+            [each, &["--write", "-c", "find Person", "-c", "kv put 00ff01 02"]].concat();
+        let message = unread(&arguments, "").failed(2);
+        assert!(message.ends_with("not read any more; nothing is changed\n"), "{message}");
+        assert_eq!(pairs(&db), before);
+    }
+
+    let prompt = ["--prompt", "--write", "--yes"];
+    let message = unread(&prompt, "create Pet; commit; create Pet\ncommit\n").failed(2);
+    assert!(message.ends_with("the changes that were not committed are lost\n"), "{message}");
+    assert_eq!(pets(), "4\n");
+    assert_eq!(unread(&prompt, "create Pet; commit\n").done(), "");
+    assert_eq!(pets(), "5\n");
 }
 
 /// Its output is printed after the commit, unless it is much.

@@ -1,7 +1,7 @@
 //! The files that the program reads and writes. A file that it writes only gets its name when it is
 //! complete and on disk.
 
-use std::fs::{File, FileType};
+use std::fs::{File, FileType, Metadata};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
@@ -168,8 +168,8 @@ impl NewFile {
     }
 }
 
-/// Replaces a file in one step by what `write` writes, or creates it. The permissions of a replaced
-/// file stay. `write` and [`sync_directory`] bring it to disk.
+/// Replaces a file in one step by what `write` writes, or creates it. The group and the permissions
+/// of a replaced file stay. `write` and [`sync_directory`] bring it to disk.
 pub(super) fn replace(
     path: &Path,
     write: impl FnOnce(&mut File) -> Result<(), Failure>,
@@ -177,11 +177,36 @@ pub(super) fn replace(
     let wrap = |e: io::Error| format!("{}: {e}", path_text(path));
     let mut file = temporary(path)?;
     if let Ok(replaced) = std::fs::metadata(path) {
-        file.as_file().set_permissions(replaced.permissions()).map_err(wrap)?;
+        keep_permissions(file.as_file(), &replaced).map_err(wrap)?;
     }
     write(file.as_file_mut())?;
     file.persist(path).map_err(|e| wrap(e.error))?;
     Ok(())
+}
+
+/// Gives a file the group and the permissions of the one that it replaces.
+#[cfg(unix)]
+fn keep_permissions(file: &File, replaced: &Metadata) -> io::Result<()> {
+    use std::os::unix::fs::{MetadataExt, PermissionsExt, fchown};
+
+    let mode = replaced.mode() & 0o777;
+    let has_group = file.metadata()?.gid() == replaced.gid()
+        || fchown(file, None, Some(replaced.gid())).is_ok();
+    let mode = if has_group { mode } else { for_another_group(mode) };
+    file.set_permissions(PermissionsExt::from_mode(mode))
+}
+
+#[cfg(not(unix))]
+fn keep_permissions(file: &File, replaced: &Metadata) -> io::Result<()> {
+    file.set_permissions(replaced.permissions())
+}
+
+/// The permissions of a file that cannot have the group of the one that it replaces. The members of
+/// its group are other people: they get only the permissions that all have.
+#[cfg(unix)]
+fn for_another_group(mode: u32) -> u32 {
+    let all = (mode >> 3) & mode & 0o007;
+    (mode & 0o700) | (all << 3) | all
 }
 
 /// A temporary file in the directory of the file that it will become.
@@ -205,4 +230,18 @@ pub(super) fn sync_directory(path: &Path) -> io::Result<()> {
 /// The directory of a file.
 fn directory_of(path: &Path) -> &Path {
     path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use super::for_another_group;
+
+    #[test]
+    fn another_group_gets_only_what_all_have() {
+        for (mode, expected) in
+            [(0o600, 0o600), (0o640, 0o600), (0o604, 0o600), (0o644, 0o644), (0o664, 0o644)]
+        {
+            assert_eq!(for_another_group(mode), expected, "{mode:o}");
+        }
+    }
 }

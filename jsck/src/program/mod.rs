@@ -138,6 +138,14 @@ fn run(args: &CheckArgs, subject: Subject<'_>, terminal: &Terminal<'_>) -> Resul
     let path = subject.path();
     let open = |write| database::open(subject, args.kind, write, terminal);
     if let Some(file) = &args.apply_undo {
+        // The command line of `jsck` refuses the two together, but the shell sets `dry_run` later.
+        if args.dry_run {
+            return Err(
+                "--apply-undo cannot be tried with --dry-run: the undo file lists what it \
+                        would change; leave out --dry-run to apply it; nothing was undone"
+                    .into(),
+            );
+        }
         let database = open(true)?;
         let mut output = presenter(args, terminal);
         if !args.no_store_check && check_and_repair::check_store(&database, &mut *output, host)? {

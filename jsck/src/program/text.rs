@@ -19,6 +19,9 @@ const SHOWN: usize = 48;
 /// Why a finding is not repaired with `--repair=derived`.
 const NOT_DERIVED: &str =
     "left alone: it is not of an index, and --repair=derived touches nothing else";
+/// The same for an index entry.
+const OF_KEPT_OBJECT: &str =
+    "left alone: its object has findings that are left alone, and its entries stay with it";
 
 /// Prints findings as they come and a summary at the end.
 pub(super) struct Text<'t, 'o> {
@@ -100,6 +103,7 @@ impl Presenter for Text<'_, '_> {
             "    repair  {}",
             match &finding.fix {
                 // Asked first: the fix exists, but this repair does not make it.
+                _ if finding.is_of_kept_object => OF_KEPT_OBJECT.to_owned(),
                 _ if !finding.is_in(self.scope) => NOT_DERIVED.to_owned(),
                 Fix::Remove => "removes the pair".to_owned(),
                 Fix::Put(value) if value.is_empty() =>
@@ -182,7 +186,8 @@ impl Text<'_, '_> {
     fn mended(&self, report: &Report, mended: &Mended) {
         if mended.left_alone > 0 {
             self.terminal.say(format_args!(
-                "Left alone: {} findings that are not of indexes; a --repair of everything mends them",
+                "Left alone: {} findings that are not of indexes, or of objects with such findings; \
+                 a --repair of everything mends them",
                 mended.left_alone
             ));
         }

@@ -29,6 +29,9 @@ pub struct Finding {
     pub detail: String,
     /// The meaning of the key, if it can be decoded.
     pub decoded_key: Option<String>,
+    /// Whether it is an index entry of an object whose own pairs stay although something is wrong
+    /// with them, so that the entry stays too.
+    pub(crate) is_of_kept_object: bool,
 }
 
 /// The action of a repair on a finding.
@@ -195,6 +198,11 @@ impl Class {
         )
     }
 
+    /// Whether an index entry has a value, but is neither missing nor surplus.
+    pub(crate) fn is_about_value_of_entry(self) -> bool {
+        matches!(self, Class::NonEmptyIndexValue | Class::NonEmptySchemaIndexValue)
+    }
+
     /// Whether Java's checker does not check this at all.
     pub fn is_beyond_reference(self) -> bool {
         matches!(
@@ -215,12 +223,16 @@ impl fmt::Display for Class {
 }
 
 impl Finding {
-    /// Whether a repair with this scope may repair it.
+    /// Whether a repair with this scope may repair it. If it was found with
+    /// [`RepairScope::Derived`], index entries of an object whose own pairs have a finding are not
+    /// in that scope.
     pub fn is_in(&self, scope: RepairScope) -> bool {
         match scope {
             RepairScope::All => true,
             RepairScope::Derived => {
-                self.class.is_derived() || self.key.starts_with(OBJECT_SCHEMA_INDEX_SPAN.min)
+                let is_entry =
+                    self.class.is_derived() || self.key.starts_with(OBJECT_SCHEMA_INDEX_SPAN.min);
+                is_entry && !self.is_of_kept_object
             }
         }
     }
@@ -235,6 +247,7 @@ impl Finding {
             item: None,
             detail: detail.into(),
             decoded_key: None,
+            is_of_kept_object: false,
         }
     }
 

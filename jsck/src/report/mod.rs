@@ -2,4 +2,5 @@
 
 pub(crate) mod changes;
 pub(crate) mod finding;
+pub(crate) mod kept_objects;
 pub(crate) mod output;

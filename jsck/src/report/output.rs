@@ -11,6 +11,7 @@ use permazen::kv::KvRead;
 use crate::objects::info::Meta;
 use crate::report::changes::Changes;
 use crate::report::finding::{Finding, Fix};
+use crate::report::kept_objects::KeptObjects;
 use crate::{Error, Progress, RepairScope};
 
 /// Why a check ended before its end.
@@ -49,6 +50,8 @@ pub(crate) struct Output<'a> {
     pub(crate) kv: &'a dyn KvRead,
     /// Filled in a repair.
     pub(crate) changes: Option<Changes>,
+    /// The objects so far whose damage is out of scope.
+    pub(crate) kept: KeptObjects,
     /// Keys that other pairs of the present object have been moved to.
     pub(crate) taken: BTreeSet<Vec<u8>>,
     /// Whether a pair was moved to a key whose own pair may still have to move.
@@ -75,6 +78,7 @@ impl<'a> Output<'a> {
             schemas: None,
             kv,
             changes: None,
+            kept: KeptObjects::default(),
             taken: BTreeSet::new(),
             moving: false,
         }
@@ -87,7 +91,8 @@ impl<'a> Output<'a> {
     }
 
     /// Passes on a finding that has all its explanations, and notes its fix.
-    pub(crate) fn deliver(&mut self, finding: Finding) -> Checked {
+    pub(crate) fn deliver(&mut self, mut finding: Finding) -> Checked {
+        self.spare_kept_objects(&mut finding);
         (self.sink)(&finding);
         if finding.class.is_warning() {
             self.warnings += 1;
@@ -104,6 +109,22 @@ impl<'a> Output<'a> {
             Fix::Remove | Fix::Put(_) => {}
         }
         self.limit()
+    }
+
+    /// Takes index entries out of scope if they are about an object whose own pairs stay although
+    /// something is wrong with them. Which entries are right follows from its pairs as they are;
+    /// which are found missing or surplus, from what a repair would make of the pairs. Objects are
+    /// checked before entries, so all such objects are known then.
+    fn spare_kept_objects(&mut self, finding: &mut Finding) {
+        if self.scope == RepairScope::All || finding.class.is_warning() {
+            return;
+        }
+        if finding.is_in(self.scope) {
+            finding.is_of_kept_object =
+                !finding.class.is_about_value_of_entry() && self.kept.may_have(finding);
+        } else if let Some(id) = finding.object {
+            self.kept.add(id);
+        }
     }
 
     /// Ends the check at the limit or when it is asked to stop. It does not end while moves are

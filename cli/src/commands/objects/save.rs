@@ -62,9 +62,21 @@ impl Command for Save {
         Scope::InTransaction { edits: false }
     }
 
+    fn writes_file(&self) -> bool {
+        !file::is_stream(&self.file)
+    }
+
     fn run(&self, context: &mut Context<'_>) -> Result<Answer, Failure> {
         let session = context.session;
         let count = context.read(|transaction, out| {
+            // Such a file would look complete, and perhaps replace one that is.
+            if session.is_damaged() && self.writes_file() {
+                return Err(Failure::new(format!(
+                    "{}: recorded schemas are damaged, so objects may be missing in the file; nothing is \
+                     written; `save -` prints what can be read",
+                    file_text(&self.file)
+                )));
+            }
             let writer = self.writer(transaction)?;
             let ids = self.ids(transaction, session)?;
             let progress = Progress::of("objects");
@@ -85,14 +97,14 @@ impl Command for Save {
                 }?)
             })
         })?;
-        if !file::is_stream(&self.file) {
+        if self.writes_file() {
             let file = file_text(&self.file);
             context.out.done(
                 format_args!("Wrote {count} objects to \"{file}\""),
                 &json!({ "type": "written", "file": file, "objects": count }),
             )?;
         }
-        Ok(Answer::Yes)
+        Ok(session.perhaps_lacking(Answer::Yes))
     }
 }
 

@@ -27,6 +27,7 @@ impl Command for Rust {
     }
 
     fn run(&self, context: &mut Context<'_>) -> Result<Answer, Failure> {
+        let session = context.session;
         let schema = context.read(|transaction, _| {
             named::recorded_or_newest(transaction, self.schema.as_deref())
         })?;
@@ -52,6 +53,6 @@ impl Command for Rust {
                 reasons.iter().for_each(|reason| out.say(reason));
             }
         }
-        Ok(Answer::yes_if(source.is_ok()))
+        Ok(session.perhaps_lacking(Answer::yes_if(source.is_ok())))
     }
 }

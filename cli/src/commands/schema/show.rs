@@ -23,6 +23,7 @@ impl Command for Show {
     }
 
     fn run(&self, context: &mut Context<'_>) -> Result<Answer, Failure> {
+        let session = context.session;
         let form = XmlForm { storage_ids: !self.no_storage_ids, pretty: true };
         context.read(|transaction, out| {
             let schemas = match &self.schema {
@@ -42,7 +43,7 @@ impl Command for Show {
                 }
                 xml.trim().lines().for_each(|line| out.say(line));
             }
-            Ok(Answer::Yes)
+            Ok(session.perhaps_lacking(Answer::Yes))
         })
     }
 }

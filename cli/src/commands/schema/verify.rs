@@ -46,6 +46,10 @@ impl Command for Verify {
         Scope::InTransaction { edits: false }
     }
 
+    fn writes_file(&self) -> bool {
+        self.actual.as_deref().is_some_and(|actual| !file::is_stream(actual))
+    }
+
     fn run(&self, context: &mut Context<'_>) -> Result<Answer, Failure> {
         let session = context.session;
         context.read(|transaction, out| {

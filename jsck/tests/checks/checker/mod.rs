@@ -3,6 +3,7 @@
 mod catalogue;
 mod completeness;
 mod damage;
+mod derived;
 mod intents;
 mod many_types;
 mod mutations;

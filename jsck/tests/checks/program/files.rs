@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::os::unix::fs::{FileTypeExt, PermissionsExt};
+use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt, chown};
 use std::os::unix::net::UnixListener;
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -14,7 +14,7 @@ use permazen::kv::sqlite::SqliteStore;
 use permazen::kv::{KvDatabase, TxOptions};
 use tempfile::TempDir;
 
-use crate::support::{STALE_ENTRY, bytes, change, damaged, jsck, sqlite_file};
+use crate::support::{STALE_ENTRY, bytes, change, damaged, data, jsck, sqlite_file};
 
 /// A directory with a named pipe, a socket and a link to a device in it. Each comes with its kind
 /// in words.
@@ -228,6 +228,35 @@ fn what_can_be_read_once_is_not_read_twice() {
     assert_eq!(code, Some(1), "{text}");
     let source = r#"echo 10 | "$JSCK" --online --schema 9=<(echo "$XML") --position - "$DB""#;
     assert_eq!(script(source, &variables).0, Some(1));
+}
+
+/// Otherwise the group of new files could read it, for which it was not meant.
+#[test]
+fn a_repaired_dump_keeps_its_group_and_permissions() {
+    let dir = TempDir::new().expect("a directory");
+    let (file, undo) = (dir.path().join("dump.xml"), dir.path().join("undo"));
+    let text = fs::read_to_string(data("reference/R.kv.xml")).expect("data");
+    let stale = format!("<entry><key>{}</key></entry></entries>", STALE_ENTRY.0);
+    fs::write(&file, text.replace("</entries>", &stale)).expect("write");
+    fs::set_permissions(&file, PermissionsExt::from_mode(0o640)).expect("permissions");
+    let about = || fs::metadata(&file).expect("it is there");
+    let of_new = about().gid();
+    let own = Command::new("id").arg("-G").output().expect("id").stdout;
+    let own = String::from_utf8(own).expect("UTF-8");
+    // The system administrator can give it to any group.
+    let groups =
+        own.split_whitespace().filter_map(|group| group.parse::<u32>().ok()).chain([of_new + 1]);
+    let mut others = groups.filter(|group| *group != of_new);
+    if !others.any(|group| chown(&file, None, Some(group)).is_ok()) {
+        println!("skipped: the user is in one group only");
+        return;
+    }
+    let group = about().gid();
+    assert_ne!(group, of_new);
+    let repair = ["--repair", "--yes", "--undo-file"];
+    jsck(&repair).arg(&undo).arg(&file).assert().code(1);
+    assert_eq!((about().gid(), about().mode() & 0o777), (group, 0o640));
+    jsck(&[]).arg(&file).assert().code(0);
 }
 
 #[test]

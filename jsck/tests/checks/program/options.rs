@@ -246,7 +246,7 @@ fn repair_mends_and_can_be_undone() {
 
 #[test]
 fn repair_of_derived_data_leaves_objects_alone() {
-    let (_dir, path) = damaged(&[STALE_ENTRY, ("100000000000000112", Some("a700"))]);
+    let (_dir, path) = damaged(&[STALE_ENTRY, ("100000000000000212", Some("a700"))]);
     let text = stdout(&mut jsck(&["--repair=derived", "--yes", &path]), 1);
     // A line at the finding says why it is left alone, and a line at the end says how many are.
     assert!(text.contains("Repaired:") && text.contains("Left alone: 1 findings"), "{text}");
@@ -262,9 +262,9 @@ fn repair_of_derived_data_leaves_objects_alone() {
 
 #[test]
 fn findings_out_of_scope_are_marked() {
-    let (_dir, path) = damaged(&[STALE_ENTRY, ("100000000000000112", Some("a700"))]);
+    let (_dir, path) = damaged(&[STALE_ENTRY, ("100000000000000212", Some("a700"))]);
     for (repair, left_alone, left) in [("--repair=derived", 1, 1), ("--repair", 0, 0)] {
-        let (_dir, path) = damaged(&[STALE_ENTRY, ("100000000000000112", Some("a700"))]);
+        let (_dir, path) = damaged(&[STALE_ENTRY, ("100000000000000212", Some("a700"))]);
         let lines = lines(&mut jsck(&["--json", repair, "--yes", &path]), 1);
         let (summary, findings) = lines.split_last().expect("lines");
         let out = findings.iter().filter(|line| line["in_scope"] == false).count();
