@@ -94,12 +94,15 @@ fn creating_within_untracked_reads_notices_what_others_do_with_the_object() {
     }
 }
 
+/// A change, and the schema of the transaction that makes it.
+type ChangeIn<'a, R> = (&'a str, &'a dyn Fn(&Transaction) -> R);
+
 /// Whether a transaction is in conflict after it has run `change` within untracked reads, and then
 /// another one has run `meanwhile` and was committed.
 fn conflicts(
     world: &World,
-    (schema, change): (&str, &dyn Fn(&Transaction) -> Result<()>),
-    (other_schema, meanwhile): (&str, &dyn Fn(&Transaction)),
+    (schema, change): ChangeIn<'_, Result<()>>,
+    (other_schema, meanwhile): ChangeIn<'_, ()>,
 ) -> bool {
     let tx = world.begin(schema);
     tx.untracked(|tx| change(tx)).unwrap();
@@ -152,9 +155,9 @@ fn moves_and_copies_within_untracked_reads_notice_changes_of_the_object() {
     let copy = |tx: &Transaction| tx.copy_to(foo_id(1), &dest, &mut CopyOptions::new()).map(drop);
     let migrate = |tx: &Transaction| tx.migrate(foo_id(1)).map(drop);
     let read = |tx: &Transaction| tx.get(foo_id(1), "i", Migrate::Yes).map(drop);
-    let ways: [(&str, &str, &dyn Fn(&Transaction) -> Result<()>); 3] =
-        [("copy_to", FOO, &copy), ("migrate", &newer, &migrate), ("get", &newer, &read)];
-    for (name, schema, change) in ways {
+    let ways: [(&str, ChangeIn<'_, Result<()>>); 3] =
+        [("copy_to", (FOO, &copy)), ("migrate", (&newer, &migrate)), ("get", (&newer, &read))];
+    for (name, (schema, change)) in ways {
         let world = optimistic_world();
         world.begin(schema).commit().unwrap();
         let set_s = |tx: &Transaction| set(tx, foo_id(1), "s", text("of another"));

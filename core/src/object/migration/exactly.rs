@@ -9,7 +9,7 @@ use super::would_lose::{LostValue, WouldLose};
 use crate::id::ObjId;
 use crate::layout::SchemaIndex;
 use crate::object::whole_object::{LateEntries, ObjectBuilder, ObjectData};
-use crate::object::{Error, Migrate, Result, Transaction};
+use crate::object::{Error, Result, Transaction};
 use crate::schema::{ResolvedField, ResolvedType, Schema, SchemaError, SchemaId};
 
 impl Transaction {
