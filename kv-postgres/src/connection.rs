@@ -77,6 +77,8 @@ pub(crate) struct Connection {
     is_standby: bool,
     /// How many statements of the last batch with an error came before the one that has failed.
     failed_at: usize,
+    /// That batch had the answers to all of its statements all the same.
+    was_answered: bool,
     counts: Arc<ServerCounts>,
     /// The names of the store and of the host.
     store: String,
@@ -121,6 +123,7 @@ impl Connection {
             server: Server::default(),
             is_standby: false,
             failed_at: 0,
+            was_answered: false,
             counts: Arc::clone(counts),
             store: address.to_string(),
             host: host.to_string(),
@@ -207,6 +210,12 @@ impl Connection {
     /// How many statements came before the one that has failed, in the last batch with an error.
     pub(crate) fn failed_at(&self) -> usize {
         self.failed_at
+    }
+
+    /// Whether the last batch with an error had the answers to all of its statements all the same,
+    /// so that the error is of something else.
+    pub(crate) fn was_answered(&self) -> bool {
+        self.was_answered
     }
 
     /// How long to wait for answers from now on.
@@ -363,7 +372,10 @@ impl Connection {
                         last.is_only_local |= answer.is_only_local;
                     }
                     return match error {
-                        Some(error) => Err(error.into()),
+                        Some(error) => {
+                            self.was_answered = answers.len() == count;
+                            Err(error.into())
+                        }
                         None if answers.len() == count => Ok(answers),
                         None => {
                             Err(self.lost(strange("the server has not answered each statement")))
