@@ -213,6 +213,11 @@ impl Client {
         Ok(Some(token))
     }
 
+    /// The next request logs in again.
+    pub(crate) fn log_out(&self) {
+        self.lock().token = None;
+    }
+
     /// Sends a question to a member, and does not wait for the answer.
     pub(crate) fn send(
         &self,
@@ -290,7 +295,7 @@ impl Client {
         if let Err(Failure::Server(error)) = &parsed
             && error.is_logged_out()
         {
-            self.lock().token = None;
+            self.log_out();
         }
         parsed
     }
@@ -426,7 +431,7 @@ impl Client {
         while connection.chunk(&mut body, until)? {}
         let failure = refusal(&Answer { status, body });
         if failure.server().is_some_and(ServerError::is_logged_out) {
-            self.lock().token = None;
+            self.log_out();
         }
         Err(failure)
     }

@@ -44,6 +44,11 @@ impl Stream {
                 return match told {
                     Told { result: Some(events), .. } if !events.canceled => Ok(events),
                     Told { error: Some(error), .. } => Err(Failure::garbled(error.to_string())),
+                    Told { result: Some(Events { cancel_reason, .. }), .. }
+                        if !cancel_reason.is_empty() =>
+                    {
+                        Err(Failure::garbled(format!("the watch was ended: {cancel_reason}")))
+                    }
                     _ => Err(Failure::garbled("the watch was ended")),
                 };
             }
@@ -73,7 +78,20 @@ impl Puts {
         let until = Instant::now() + ATTEMPT;
         let connection = self.0.client.stream(host, WATCH, &body, until)?;
         let mut stream = Stream { connection, host, text: Vec::new(), searched: 0 };
-        while !stream.next(until)?.created {}
+        loop {
+            match stream.next(until) {
+                Ok(Events { created: true, .. }) => break,
+                Ok(_) => {}
+                Err(failure) => {
+                    // A member that does not know the session of the user begins the answer as any
+                    // other one, and then refuses in words that differ between versions.
+                    if let Failure::Garbled(_) = failure {
+                        self.0.client.log_out();
+                    }
+                    return Err(failure);
+                }
+            }
+        }
         let closer = stream.connection.closer()?;
         Ok((stream, closer))
     }
