@@ -83,8 +83,8 @@ pub(crate) struct Reading {
     asked: VecDeque<Asked>,
     /// The ranges that were read, if they may be needed when the transaction commits.
     pub(crate) seen: Option<Seen>,
-    /// How many pairs have come, and their bytes.
-    pairs: usize,
+    /// How many pairs and tombstones have come, and their bytes.
+    pub(crate) pairs: usize,
     bytes: usize,
 }
 
