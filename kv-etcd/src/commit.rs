@@ -146,7 +146,8 @@ impl Plan {
             let done = client.ask_one::<Done>(host, TXN, &body, until);
             // A commit makes a new revision.
             let least = |done: &Done| known.saturating_add(i64::from(done.succeeded));
-            match done.and_then(|done| client.note_latest(done.header, least(&done)).map(|()| done))
+            match done
+                .and_then(|done| client.note_latest(host, done.header, least(&done)).map(|()| done))
             {
                 Ok(done) => return self.judge(shared, done),
                 Err(Failure::Server(error)) if error.is_full() => {

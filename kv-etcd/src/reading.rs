@@ -199,8 +199,8 @@ impl Reading {
             Err(failure) => return Err(self.error(&failure)),
         };
         let noted = match known {
-            Some(known) => client.note_latest(done.header, known),
-            None => client.note(done.header),
+            Some(known) => client.note_latest(host, done.header, known),
+            None => client.note(host, done.header),
         };
         noted.map_err(|failure| self.error(&failure))?;
         self.host = host;

@@ -1,11 +1,15 @@
-//! Ports that are no etcd servers.
+//! Ports that are no etcd servers, or not of the cluster of the store.
 
 use std::io::{Read, Write};
 use std::net::TcpListener;
+use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 
+use permazen_kv::KvDatabaseExt;
 use permazen_kv_etcd::EtcdStore;
+
+use crate::support::member;
 
 /// A port at which each connection gets these bytes, and then nothing.
 fn always(answer: String) -> u16 {
@@ -73,6 +77,47 @@ fn is_told(answer: &str) {
         let error = opened.unwrap_err().to_string();
         assert!(error.contains("127.0.0.1"), "{answer:?}: {error}");
         assert!(!error.contains("secret"), "{answer:?}: {error}");
+    }
+}
+
+/// An answer that comes as a whole.
+fn ok(json: &str) -> String {
+    format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n{json}", json.len())
+}
+
+/// The answer of a cluster to one question for a range.
+fn found(cluster: u64, revision: u64, kvs: &str) -> String {
+    let header = format!(r#"{{"cluster_id":"{cluster}","revision":"{revision}"}}"#);
+    ok(&format!(r#"{{"header":{header},"responses":[{{"response_range":{{"kvs":[{kvs}]}}}}]}}"#))
+}
+
+/// The answer to the question whether the store `db` is there; `None` if another one is asked.
+fn horizon(request: &str) -> Option<String> {
+    let key = r#""key":"ZGI6aA==""#;
+    request.contains(key).then(|| found(7, 9, &format!("{{{key}}}")))
+}
+
+/// Other answers come for a while, for example because an address leads elsewhere.
+#[test]
+fn an_answer_of_another_cluster_is_refused_and_forgotten() {
+    let strange = Arc::new(Mutex::new(None));
+    let next = Arc::clone(&strange);
+    let port = member(move |request| {
+        let strange: Option<String> = next.lock().unwrap().take();
+        strange.or_else(|| horizon(request)).unwrap_or_else(|| found(7, 9, ""))
+    });
+    let store = EtcdStore::open(&format!("etcd://127.0.0.1:{port}/db")).unwrap();
+    let read = || store.read(|tx| tx.get(b"key").map(drop));
+    read().unwrap();
+    for (answer, words) in [
+        (found(8, 2, ""), "a member of another cluster"),
+        (found(8, 12, ""), "a member of another cluster"),
+        (ok("{}"), "does not say its revision"),
+    ] {
+        *strange.lock().unwrap() = Some(answer);
+        let error = read().unwrap_err().to_string();
+        assert!(error.contains(words), "{error}");
+        read().unwrap();
     }
 }
 
