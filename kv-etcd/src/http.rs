@@ -52,10 +52,10 @@ impl Socket {
         }
     }
 
-    fn write_all(&mut self, bytes: &[u8]) -> io::Result<()> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         match self {
-            Socket::Plain(socket) => socket.write_all(bytes),
-            Socket::Encrypted(stream) => stream.write_all(bytes).and_then(|()| stream.flush()),
+            Socket::Plain(socket) => socket.write(bytes),
+            Socket::Encrypted(stream) => stream.write(bytes),
         }
     }
 }
@@ -195,12 +195,20 @@ impl Connection {
         request.extend_from_slice(b"\r\n");
         request.extend_from_slice(body);
         self.is_reusable = false;
-        for portion in request.chunks(PORTION) {
-            if left(until).is_zero() {
-                return Err(too_late().into());
+        let mut rest = &request[..];
+        while !rest.is_empty() {
+            let portion = &rest[..rest.len().min(PORTION)];
+            let written = in_time(until, || {
+                limit(self.socket.tcp(), until)?;
+                self.socket.write(portion)
+            })?;
+            if written == 0 {
+                return Err(io::Error::from(io::ErrorKind::WriteZero).into());
             }
-            limit(self.socket.tcp(), until)?;
-            self.socket.write_all(portion).map_err(in_time)?;
+            rest = &rest[written..];
+        }
+        if let Socket::Encrypted(stream) = &mut self.socket {
+            in_time(until, || stream.flush())?;
         }
         Ok(())
     }
@@ -319,13 +327,12 @@ impl Connection {
             self.input.drain(..self.start);
             self.start = 0;
         }
-        if left(until).is_zero() {
-            return Err(too_late().into());
-        }
-        limit(self.socket.tcp(), until)?;
         let used = self.input.len();
         self.input.resize(used + READ, 0);
-        let read = self.socket.read(&mut self.input[used..]).map_err(in_time);
+        let read = in_time(until, || {
+            limit(self.socket.tcp(), until)?;
+            self.socket.read(&mut self.input[used..])
+        });
         self.input.truncate(used + *read.as_ref().unwrap_or(&0));
         let read = match read {
             Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
@@ -367,11 +374,19 @@ fn limit(socket: &TcpStream, until: Instant) -> io::Result<()> {
     socket.set_write_timeout(left)
 }
 
-/// The kinds of error that the system has for a time that is over, as one kind.
-fn in_time(error: io::Error) -> io::Error {
-    match error.kind() {
-        io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => too_late(),
-        _ => error,
+/// Does something with a socket until then, again if a signal of this process has interrupted it.
+/// The kinds of error that the system has for a time that is over become one kind.
+fn in_time<T>(until: Instant, mut act: impl FnMut() -> io::Result<T>) -> io::Result<T> {
+    use io::ErrorKind::{Interrupted, TimedOut, WouldBlock};
+    loop {
+        if left(until).is_zero() {
+            return Err(too_late());
+        }
+        match act() {
+            Err(error) if error.kind() == Interrupted => {}
+            Err(error) if matches!(error.kind(), WouldBlock | TimedOut) => return Err(too_late()),
+            done => return done,
+        }
     }
 }
 
@@ -423,6 +438,32 @@ mod tests {
     use std::net::TcpListener;
 
     use super::*;
+
+    /// The answers to a read, each of them once.
+    struct Answers(Vec<io::Result<usize>>);
+
+    impl Read for Answers {
+        fn read(&mut self, _: &mut [u8]) -> io::Result<usize> {
+            self.0.pop().unwrap()
+        }
+    }
+
+    #[test]
+    fn a_signal_ends_no_connection() {
+        let interrupted = || -> io::Result<usize> { Err(io::ErrorKind::Interrupted.into()) };
+        let until = Instant::now() + Duration::from_secs(600);
+        let mut answers = Answers(vec![Ok(7), interrupted(), interrupted()]);
+        assert_eq!(in_time(until, || answers.read(&mut [])).unwrap(), 7);
+        assert!(answers.0.is_empty());
+        // Signals without end do not prolong the time.
+        let error = in_time(Instant::now() + SHORTEST, interrupted).unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::TimedOut);
+        for kind in [io::ErrorKind::WouldBlock, io::ErrorKind::TimedOut] {
+            let mut answers = Answers(vec![Err(kind.into())]);
+            let error = in_time(until, || answers.read(&mut [])).unwrap_err();
+            assert_eq!(error.kind(), io::ErrorKind::TimedOut);
+        }
+    }
 
     #[test]
     fn a_connection_to_itself_is_none() {
