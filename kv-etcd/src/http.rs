@@ -92,6 +92,12 @@ fn left(until: Instant) -> Duration {
     until.saturating_duration_since(Instant::now())
 }
 
+/// How long the first of `addresses` addresses may take to answer. One that says nothing must leave
+/// time for the others.
+fn share(left: Duration, addresses: usize) -> Duration {
+    (left / u32::try_from(addresses).unwrap_or(u32::MAX).max(1)).max(SHORTEST)
+}
+
 fn too_late() -> io::Error {
     io::Error::new(io::ErrorKind::TimedOut, "no answer in time")
 }
@@ -115,8 +121,10 @@ impl Connection {
         until: Instant,
     ) -> Result<Self, Failure> {
         let mut failure = io::Error::from(io::ErrorKind::NotFound);
-        for address in host.addresses().map_err(Failure::Unreachable)? {
-            match TcpStream::connect_timeout(&address, left(until).max(SHORTEST)) {
+        let addresses = host.addresses().map_err(Failure::Unreachable)?;
+        for (at, address) in addresses.iter().enumerate() {
+            let share = share(left(until), addresses.len() - at);
+            match TcpStream::connect_timeout(address, share) {
                 Ok(socket) if leads_back(&socket) => {
                     failure = io::ErrorKind::ConnectionRefused.into();
                 }
@@ -463,6 +471,17 @@ mod tests {
             let error = in_time(until, || answers.read(&mut [])).unwrap_err();
             assert_eq!(error.kind(), io::ErrorKind::TimedOut);
         }
+    }
+
+    #[test]
+    fn an_address_that_says_nothing_leaves_time_for_the_others() {
+        let left = Duration::from_secs(6);
+        assert_eq!(
+            [3, 2, 1].map(|addresses| share(left, addresses)),
+            [2, 3, 6].map(Duration::from_secs)
+        );
+        assert_eq!(share(Duration::ZERO, 1), SHORTEST);
+        assert_eq!(share(left, usize::MAX), SHORTEST);
     }
 
     #[test]
