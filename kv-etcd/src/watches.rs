@@ -102,8 +102,8 @@ impl Puts {
         match stream.next(Instant::now() + QUIET) {
             Ok(Events { events, .. }) => {
                 let layout = &self.0.layout;
-                let key = |key| (layout.key_of(key).to_vec(), Vec::new());
-                let puts = events.iter().map(|event| key(&event.kv.key)).collect();
+                let keys = events.iter().filter_map(|event| layout.key_of(&event.kv.key));
+                let puts = keys.map(|key| (key.to_vec(), Vec::new())).collect();
                 Ok(Heard::Writes(Writes { puts, ..Writes::default() }))
             }
             Err(Failure::Lost(error)) if error.kind() == io::ErrorKind::TimedOut => {
