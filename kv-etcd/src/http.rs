@@ -234,13 +234,7 @@ impl Connection {
                 body.extend_from_slice(&self.input[self.start..self.start + length]);
                 self.start += length;
             }
-            Length::Chunks => {
-                while self.chunk(&mut body, until)? {
-                    if body.len() > LONGEST {
-                        return Err(too_long());
-                    }
-                }
-            }
+            Length::Chunks => while self.chunk(&mut body, until)? {},
             Length::ToTheEnd => loop {
                 match self.read(until) {
                     Ok(()) if self.input.len() > LONGEST => return Err(too_long()),
@@ -272,7 +266,11 @@ impl Connection {
     ///
     /// # Errors
     /// [`io::ErrorKind::TimedOut`] if no chunk comes in time; the caller can wait for it again.
+    /// [`Failure::Garbled`] if `body` is too long already.
     pub(crate) fn chunk(&mut self, body: &mut Vec<u8>, until: Instant) -> Result<bool, Failure> {
+        if body.len() > LONGEST {
+            return Err(too_long());
+        }
         loop {
             let input = &self.input[self.start..];
             match httparse::parse_chunk_size(input) {
@@ -291,6 +289,10 @@ impl Connection {
                         return Ok(true);
                     }
                 }
+                // What comes after the length counts for nothing, and may have no end.
+                Ok(httparse::Status::Partial) if input.len() > LONGEST_HEAD => {
+                    return Err(malformed("a long beginning of a piece"));
+                }
                 Ok(httparse::Status::Partial) => {}
                 Err(_) => return Err(malformed("the length of a piece")),
             }
@@ -306,6 +308,9 @@ impl Connection {
             Ok(httparse::Status::Complete((len, _))) => {
                 self.start += at + len;
                 Ok(true)
+            }
+            Ok(httparse::Status::Partial) if input.len() > LONGEST_HEAD => {
+                Err(malformed("a long end of an answer"))
             }
             Ok(httparse::Status::Partial) => Ok(false),
             Err(_) => Err(malformed("the end of an answer")),

@@ -82,6 +82,19 @@ fn is_told(answer: &str) {
     }
 }
 
+/// It would take ever more memory until the time is over.
+#[test]
+fn a_piece_or_an_end_that_is_too_long_is_told_at_once() {
+    let chunked = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n";
+    let long = "b".repeat(1 << 17);
+    for answer in [format!("{chunked}2;{long}"), format!("{chunked}0\r\na: {long}")] {
+        let opening = EtcdStore::builder().wait(Duration::from_secs(20));
+        let error = opening.open(&format!("etcd://127.0.0.1:{}/db", always(answer))).unwrap_err();
+        let text = error.to_string();
+        assert!(!error.is_retryable() && text.contains("does not speak HTTP"), "{text}");
+    }
+}
+
 /// An answer that comes as a whole.
 fn ok(json: &str) -> String {
     format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n{json}", json.len())
