@@ -322,19 +322,21 @@ impl Connection {
     /// Waits for the answers to a batch of `count` statements.
     fn answers_to(&mut self, count: usize) -> Result<Vec<Answer>, Failure> {
         let mut answers: Vec<Answer> = Vec::with_capacity(count);
-        let (mut answer, mut error) = (Answer::default(), None);
+        let (mut answer, mut error) = (Answer::default(), None::<ServerError>);
         // Until when the next row, or the end of a statement, must come.
         let (mut until, mut bytes) = (None, 0);
         loop {
             // Many messages come at once. To look at the clock would take as long as to take one of
             // them.
-            let message = match self.received()? {
-                Some(message) => message,
-                None => {
+            let message = match self.received() {
+                Ok(Some(message)) => Ok(message),
+                Ok(None) => {
                     let until = *until.get_or_insert_with(|| Instant::now() + self.limit);
-                    self.receive(until)?
+                    self.receive(until)
                 }
+                Err(failure) => Err(failure),
             };
+            let message = message.map_err(|failure| failure.because_of(error.as_ref()))?;
             match message {
                 Message::ParseComplete | Message::BindComplete | Message::CloseComplete => {}
                 Message::DataRow(row) => {
