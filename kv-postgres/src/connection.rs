@@ -70,8 +70,9 @@ pub(crate) struct Connection {
     is_broken: bool,
     /// The server has said that a transaction is open, or has failed.
     status: u8,
-    /// The notifications that have come and were not taken yet.
+    /// The notifications that have come and were not taken yet, if any are wanted.
     notified: VecDeque<String>,
+    listens: bool,
     server: Server,
     /// The server said, when the user logged in, that it is a standby.
     is_standby: bool,
@@ -120,6 +121,7 @@ impl Connection {
             is_broken: false,
             status: b'I',
             notified: VecDeque::new(),
+            listens: false,
             server: Server::default(),
             is_standby: false,
             failed_at: 0,
@@ -384,14 +386,22 @@ impl Connection {
                         }
                     };
                 }
-                Message::NotificationResponse(body) => {
+                Message::NotificationResponse(body) if self.listens => {
                     self.notified.push_back(body.message()?.to_owned());
                 }
+                // Nothing would ever take it.
+                Message::NotificationResponse(_) => {}
                 Message::ParameterStatus(_) => {}
                 // The outcome on the server is unknown.
                 _ => return Err(self.lost(strange(UNEXPECTED))),
             }
         }
+    }
+
+    /// Runs a statement after which notifications come, and keeps them from now on.
+    pub(crate) fn listen(&mut self, statement: Statement<'_>) -> Result<(), Failure> {
+        self.listens = true;
+        self.run(statement, &[]).map(drop)
     }
 
     /// The next notification on a channel that this connection listens to. `None` if no
