@@ -213,6 +213,11 @@ impl Client {
         Ok(Some(token))
     }
 
+    /// The next request logs in again.
+    pub(crate) fn log_out(&self) {
+        self.lock().token = None;
+    }
+
     /// Sends a question to a member, and does not wait for the answer.
     pub(crate) fn send(
         &self,
@@ -290,7 +295,7 @@ impl Client {
         if let Err(Failure::Server(error)) = &parsed
             && error.is_logged_out()
         {
-            self.lock().token = None;
+            self.log_out();
         }
         parsed
     }
@@ -373,34 +378,50 @@ impl Client {
     pub(crate) fn txn(&self, txn: &Txn, until: Instant) -> Tried<(usize, Done)> {
         let known = self.revision();
         let (host, done) = self.ask::<Done>(TXN, &encoded(txn)?, until)?;
-        self.note_latest(done.header, known)?;
+        self.note_latest(host, done.header, known)?;
         Ok((host, done))
+    }
+
+    /// Notes the state of the cluster that the answer of a member shows.
+    pub(crate) fn note(&self, host: usize, header: Header) -> Tried<()> {
+        self.note_latest(host, header, 0)
     }
 
     /// Does the same as [`note`](Self::note) for an answer that is up to date: it must have at
     /// least the revision `known`, which was known when the question was sent. It does not if the
     /// cluster was restored from a backup. Earlier reads and commits are not valid in such a
     /// cluster, so nothing more is asked of it.
-    pub(crate) fn note_latest(&self, header: Header, known: i64) -> Tried<()> {
-        self.lock().has_gone_back |= header.revision < known;
-        self.note(header)
-    }
-
-    /// Notes the state of the cluster that an answer shows.
-    pub(crate) fn note(&self, header: Header) -> Tried<()> {
-        let mut state = self.lock();
-        if state.has_gone_back {
-            return Err(Failure::garbled(
+    pub(crate) fn note_latest(&self, host: usize, header: Header, known: i64) -> Tried<()> {
+        let gone_back = || {
+            Err(Failure::garbled(
                 "the cluster has gone back to what it was before: if it was restored from a backup, open the store \
                  again",
+            ))
+        };
+        let mut state = self.lock();
+        if state.has_gone_back {
+            return gone_back();
+        }
+        // The revisions of a cluster begin with 1.
+        if header.revision < 1 {
+            return Err(Failure::garbled(
+                "the server has sent an answer that does not say its revision: the URL must name members of an etcd \
+                 cluster",
             ));
         }
         let cluster = *state.cluster.get_or_insert(header.cluster_id);
         if cluster != header.cluster_id {
+            drop(state);
+            // Its revision says nothing of the cluster of the store. Others may be members of that.
+            self.avoid(host);
             return Err(Failure::garbled(
                 "a member of another cluster has answered: the URL must name members of one; if it was \
                  restored from a backup, open the store again",
             ));
+        }
+        if header.revision < known {
+            state.has_gone_back = true;
+            return gone_back();
         }
         state.revision = state.revision.max(header.revision);
         Ok(())
@@ -426,7 +447,7 @@ impl Client {
         while connection.chunk(&mut body, until)? {}
         let failure = refusal(&Answer { status, body });
         if failure.server().is_some_and(ServerError::is_logged_out) {
-            self.lock().token = None;
+            self.log_out();
         }
         Err(failure)
     }

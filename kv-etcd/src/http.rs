@@ -52,10 +52,10 @@ impl Socket {
         }
     }
 
-    fn write_all(&mut self, bytes: &[u8]) -> io::Result<()> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         match self {
-            Socket::Plain(socket) => socket.write_all(bytes),
-            Socket::Encrypted(stream) => stream.write_all(bytes).and_then(|()| stream.flush()),
+            Socket::Plain(socket) => socket.write(bytes),
+            Socket::Encrypted(stream) => stream.write(bytes),
         }
     }
 }
@@ -92,6 +92,12 @@ fn left(until: Instant) -> Duration {
     until.saturating_duration_since(Instant::now())
 }
 
+/// How long the first of `addresses` addresses may take to answer. One that says nothing must leave
+/// time for the others.
+fn share(left: Duration, addresses: usize) -> Duration {
+    (left / u32::try_from(addresses).unwrap_or(u32::MAX).max(1)).max(SHORTEST)
+}
+
 fn too_late() -> io::Error {
     io::Error::new(io::ErrorKind::TimedOut, "no answer in time")
 }
@@ -115,8 +121,10 @@ impl Connection {
         until: Instant,
     ) -> Result<Self, Failure> {
         let mut failure = io::Error::from(io::ErrorKind::NotFound);
-        for address in host.addresses().map_err(Failure::Unreachable)? {
-            match TcpStream::connect_timeout(&address, left(until).max(SHORTEST)) {
+        let addresses = host.addresses().map_err(Failure::Unreachable)?;
+        for (at, address) in addresses.iter().enumerate() {
+            let share = share(left(until), addresses.len() - at);
+            match TcpStream::connect_timeout(address, share) {
                 Ok(socket) if leads_back(&socket) => {
                     failure = io::ErrorKind::ConnectionRefused.into();
                 }
@@ -195,12 +203,20 @@ impl Connection {
         request.extend_from_slice(b"\r\n");
         request.extend_from_slice(body);
         self.is_reusable = false;
-        for portion in request.chunks(PORTION) {
-            if left(until).is_zero() {
-                return Err(too_late().into());
+        let mut rest = &request[..];
+        while !rest.is_empty() {
+            let portion = &rest[..rest.len().min(PORTION)];
+            let written = in_time(until, || {
+                limit(self.socket.tcp(), until)?;
+                self.socket.write(portion)
+            })?;
+            if written == 0 {
+                return Err(io::Error::from(io::ErrorKind::WriteZero).into());
             }
-            limit(self.socket.tcp(), until)?;
-            self.socket.write_all(portion).map_err(in_time)?;
+            rest = &rest[written..];
+        }
+        if let Socket::Encrypted(stream) = &mut self.socket {
+            in_time(until, || stream.flush())?;
         }
         Ok(())
     }
@@ -218,13 +234,7 @@ impl Connection {
                 body.extend_from_slice(&self.input[self.start..self.start + length]);
                 self.start += length;
             }
-            Length::Chunks => {
-                while self.chunk(&mut body, until)? {
-                    if body.len() > LONGEST {
-                        return Err(too_long());
-                    }
-                }
-            }
+            Length::Chunks => while self.chunk(&mut body, until)? {},
             Length::ToTheEnd => loop {
                 match self.read(until) {
                     Ok(()) if self.input.len() > LONGEST => return Err(too_long()),
@@ -256,7 +266,11 @@ impl Connection {
     ///
     /// # Errors
     /// [`io::ErrorKind::TimedOut`] if no chunk comes in time; the caller can wait for it again.
+    /// [`Failure::Garbled`] if `body` is too long already.
     pub(crate) fn chunk(&mut self, body: &mut Vec<u8>, until: Instant) -> Result<bool, Failure> {
+        if body.len() > LONGEST {
+            return Err(too_long());
+        }
         loop {
             let input = &self.input[self.start..];
             match httparse::parse_chunk_size(input) {
@@ -275,6 +289,10 @@ impl Connection {
                         return Ok(true);
                     }
                 }
+                // What comes after the length counts for nothing, and may have no end.
+                Ok(httparse::Status::Partial) if input.len() > LONGEST_HEAD => {
+                    return Err(malformed("a long beginning of a piece"));
+                }
                 Ok(httparse::Status::Partial) => {}
                 Err(_) => return Err(malformed("the length of a piece")),
             }
@@ -290,6 +308,9 @@ impl Connection {
             Ok(httparse::Status::Complete((len, _))) => {
                 self.start += at + len;
                 Ok(true)
+            }
+            Ok(httparse::Status::Partial) if input.len() > LONGEST_HEAD => {
+                Err(malformed("a long end of an answer"))
             }
             Ok(httparse::Status::Partial) => Ok(false),
             Err(_) => Err(malformed("the end of an answer")),
@@ -319,13 +340,12 @@ impl Connection {
             self.input.drain(..self.start);
             self.start = 0;
         }
-        if left(until).is_zero() {
-            return Err(too_late().into());
-        }
-        limit(self.socket.tcp(), until)?;
         let used = self.input.len();
         self.input.resize(used + READ, 0);
-        let read = self.socket.read(&mut self.input[used..]).map_err(in_time);
+        let read = in_time(until, || {
+            limit(self.socket.tcp(), until)?;
+            self.socket.read(&mut self.input[used..])
+        });
         self.input.truncate(used + *read.as_ref().unwrap_or(&0));
         let read = match read {
             Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
@@ -367,11 +387,19 @@ fn limit(socket: &TcpStream, until: Instant) -> io::Result<()> {
     socket.set_write_timeout(left)
 }
 
-/// The kinds of error that the system has for a time that is over, as one kind.
-fn in_time(error: io::Error) -> io::Error {
-    match error.kind() {
-        io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => too_late(),
-        _ => error,
+/// Does something with a socket until then, again if a signal of this process has interrupted it.
+/// The kinds of error that the system has for a time that is over become one kind.
+fn in_time<T>(until: Instant, mut act: impl FnMut() -> io::Result<T>) -> io::Result<T> {
+    use io::ErrorKind::{Interrupted, TimedOut, WouldBlock};
+    loop {
+        if left(until).is_zero() {
+            return Err(too_late());
+        }
+        match act() {
+            Err(error) if error.kind() == Interrupted => {}
+            Err(error) if matches!(error.kind(), WouldBlock | TimedOut) => return Err(too_late()),
+            done => return done,
+        }
     }
 }
 
@@ -423,6 +451,43 @@ mod tests {
     use std::net::TcpListener;
 
     use super::*;
+
+    /// The answers to a read, each of them once.
+    struct Answers(Vec<io::Result<usize>>);
+
+    impl Read for Answers {
+        fn read(&mut self, _: &mut [u8]) -> io::Result<usize> {
+            self.0.pop().unwrap()
+        }
+    }
+
+    #[test]
+    fn a_signal_ends_no_connection() {
+        let interrupted = || -> io::Result<usize> { Err(io::ErrorKind::Interrupted.into()) };
+        let until = Instant::now() + Duration::from_secs(600);
+        let mut answers = Answers(vec![Ok(7), interrupted(), interrupted()]);
+        assert_eq!(in_time(until, || answers.read(&mut [])).unwrap(), 7);
+        assert!(answers.0.is_empty());
+        // Signals without end do not prolong the time.
+        let error = in_time(Instant::now() + SHORTEST, interrupted).unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::TimedOut);
+        for kind in [io::ErrorKind::WouldBlock, io::ErrorKind::TimedOut] {
+            let mut answers = Answers(vec![Err(kind.into())]);
+            let error = in_time(until, || answers.read(&mut [])).unwrap_err();
+            assert_eq!(error.kind(), io::ErrorKind::TimedOut);
+        }
+    }
+
+    #[test]
+    fn an_address_that_says_nothing_leaves_time_for_the_others() {
+        let left = Duration::from_secs(6);
+        assert_eq!(
+            [3, 2, 1].map(|addresses| share(left, addresses)),
+            [2, 3, 6].map(Duration::from_secs)
+        );
+        assert_eq!(share(Duration::ZERO, 1), SHORTEST);
+        assert_eq!(share(left, usize::MAX), SHORTEST);
+    }
 
     #[test]
     fn a_connection_to_itself_is_none() {

@@ -50,9 +50,10 @@ impl Layout {
         max.map_or_else(|| self.of(b'e', &[]), |max| self.data(max))
     }
 
-    /// The key of the pair that etcd has under this one.
-    pub(crate) fn key_of(&self, key: &Bytes) -> Bytes {
-        key.slice((self.prefix.len() + 1).min(key.len())..)
+    /// The key of the pair that etcd has under this one; `None` if it is of no pair of the store.
+    pub(crate) fn key_of(&self, key: &Bytes) -> Option<Bytes> {
+        let rest = key.strip_prefix(&self.prefix[..])?.strip_prefix(b"d")?;
+        Some(key.slice_ref(rest))
     }
 
     pub(crate) fn token(&self, token: &[u8]) -> Vec<u8> {
@@ -188,7 +189,10 @@ mod tests {
         let all = |layout: &Layout| (layout.data(b""), layout.data_end(None));
         let ((min, max), (other, _)) = (all(&outer), all(&inner));
         assert!(other < min || other >= max);
-        assert_eq!(outer.key_of(&outer.data(b"key").into()), &b"key"[..]);
+        assert_eq!(outer.key_of(&outer.data(b"key").into()).unwrap(), &b"key"[..]);
+        for strange in [inner.data(b"key"), outer.horizon(), b"a:".to_vec(), Vec::new()] {
+            assert_eq!(outer.key_of(&strange.into()), None);
+        }
         assert_eq!(outer.data_end(Some(b"m")), b"a:dm");
     }
 

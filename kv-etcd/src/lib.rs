@@ -28,8 +28,8 @@
 //!   Each key that is put or removed is one, and one more is the token of the commit.
 //! - It takes 1.5 MiB in one transaction unless it is started with `--max-request-bytes`.
 //! - While etcd compares the ranges that were read, it does nothing else, so a transaction that
-//!   writes may have read only 100,000 pairs: see [`EtcdBuilder::most_checked`]. One that only
-//!   reads has no limit.
+//!   writes may have read only 100,000 pairs, among them removed ones that were not swept yet: see
+//!   [`EtcdBuilder::most_checked`]. One that only reads has no limit.
 //! - If more ranges were read than operations are allowed, some are compared as one that contains
 //!   them. Then a transaction can be retried because of a change between them. `max_txn_ops=` in
 //!   the URL says what the servers allow.

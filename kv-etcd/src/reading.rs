@@ -25,6 +25,8 @@ const KEY: usize = 64;
 /// Where only removed keys lie, a page grows to this many.
 const LARGEST_GAP: usize = 1 << 12;
 
+const UNANSWERED: &str = "the server has not answered each question";
+
 /// The keys that a transaction has read.
 #[derive(Debug, Default)]
 pub(crate) struct Seen {
@@ -83,8 +85,8 @@ pub(crate) struct Reading {
     asked: VecDeque<Asked>,
     /// The ranges that were read, if they may be needed when the transaction commits.
     pub(crate) seen: Option<Seen>,
-    /// How many pairs have come, and their bytes.
-    pairs: usize,
+    /// How many pairs and tombstones have come, and their bytes.
+    pub(crate) pairs: usize,
     bytes: usize,
 }
 
@@ -199,8 +201,8 @@ impl Reading {
             Err(failure) => return Err(self.error(&failure)),
         };
         let noted = match known {
-            Some(known) => client.note_latest(done.header, known),
-            None => client.note(done.header),
+            Some(known) => client.note_latest(host, done.header, known),
+            None => client.note(host, done.header),
         };
         noted.map_err(|failure| self.error(&failure))?;
         self.host = host;
@@ -235,17 +237,26 @@ impl Reading {
         let mut rest = read.clone();
         loop {
             let is_last = !found.more || rest.span().is_single_key();
-            let last = found.kvs.last().map(|record| self.shared.layout.key_of(&record.key));
-            let mut pairs = Vec::with_capacity(found.kvs.len());
+            let (mut last, mut pairs) = (None, Vec::with_capacity(found.kvs.len()));
             for record in found.kvs {
                 self.pairs += 1;
                 self.bytes += record.key.len() + record.value.len();
                 let key = self.shared.layout.key_of(&record.key);
+                // If the scan continued after another key, it would not come to an end.
+                let Some(key) = key.filter(|key| is_next(&rest, last.as_ref(), key)) else {
+                    let what = "the server has sent a pair that was not asked for";
+                    return Err(self.error(&Failure::garbled(what)));
+                };
+                last = Some(key.clone());
                 match value_of(&key, &record.value) {
                     Ok(Some(value)) => pairs.push((key, value)),
                     Ok(None) => {}
                     Err(failure) => return Err(self.error(&failure)),
                 }
+            }
+            if last.is_none() && !is_last {
+                let what = "the server has sent no pair, and says that there are more";
+                return Err(self.error(&Failure::garbled(what)));
             }
             let (covered, after) = split(&rest, last.filter(|_| !is_last));
             if let Some(seen) = &mut self.seen {
@@ -257,7 +268,10 @@ impl Reading {
             rest = after;
             rest.pairs = (2 * rest.pairs).clamp(16, LARGEST_GAP);
             let range = self.range(&rest, rest.pairs);
-            found = self.read_now(range)?.found().next().unwrap_or_default();
+            let Some(next) = self.read_now(range)?.found().next() else {
+                return Err(self.error(&Failure::garbled(UNANSWERED)));
+            };
+            found = next;
         }
     }
 
@@ -313,8 +327,7 @@ impl Reading {
             found.extend(self.receive(part)?.found());
         }
         if found.len() != reads.len() {
-            let failure = Failure::garbled("the server has not answered each question");
-            return Err(self.error(&failure));
+            return Err(self.error(&Failure::garbled(UNANSWERED)));
         }
         reads.iter().zip(found).map(|(read, found)| self.page(read, found)).collect()
     }
@@ -359,6 +372,15 @@ impl Reading {
     pub(crate) fn end_reading(&mut self) {
         self.asked.clear();
     }
+}
+
+/// Whether a key can come after the last one in the answer to a question.
+fn is_next(read: &RangeRead, last: Option<&Bytes>, key: &Bytes) -> bool {
+    let comes_after = |last: &Bytes| match read.direction {
+        Direction::Forward => last < key,
+        Direction::Reverse => last > key,
+    };
+    read.span().contains(key) && last.is_none_or(comes_after)
 }
 
 /// The part of a range up to the last key that has come, and the rest of it. Without such a key,

@@ -73,9 +73,10 @@ impl EtcdBuilder {
         self
     }
 
-    /// How many pairs a transaction that writes may have read; 100,000 unless set. When it commits,
-    /// etcd compares each of them, and no member does anything else meanwhile. A transaction with
-    /// more gets an error ([`TooLarge`](crate::TooLarge)).
+    /// How many pairs a transaction that writes may have read; 100,000 unless set. Removed pairs
+    /// count until they are [swept](EtcdStore::sweep). When it commits, etcd compares each of them,
+    /// and no member does anything else meanwhile. A transaction with more gets an error
+    /// ([`TooLarge`](crate::TooLarge)).
     ///
     /// ```no_run
     /// use permazen_kv_etcd::EtcdStore;

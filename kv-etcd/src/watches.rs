@@ -16,6 +16,11 @@ use crate::wire::{Done, Events, Told, Txn, Watch, WatchRange};
 /// If nothing is heard for this long, the member is asked whether it is still there.
 const QUIET: Duration = Duration::from_secs(10);
 
+/// A member tells each 10 or 11 minutes how far it has come, unless it has told changes since the
+/// last time. A stream that is silent for longer than two of these is lost without a word. If the
+/// members were started to do that less often, watches end for nothing, which does no harm.
+const SILENT: Duration = Duration::from_secs(30 * 60);
+
 /// How long a member has to answer.
 const ATTEMPT: Duration = Duration::from_secs(5);
 
@@ -29,6 +34,8 @@ pub(crate) struct Stream {
     /// its line.
     text: Vec<u8>,
     searched: usize,
+    /// When the last message has come.
+    heard: Instant,
 }
 
 impl Stream {
@@ -39,11 +46,17 @@ impl Stream {
             if let Some(end) = rest.iter().position(|byte| *byte == b'\n') {
                 let line: Vec<u8> = self.text.drain(..=self.searched + end).collect();
                 self.searched = 0;
+                self.heard = Instant::now();
                 let told: Told = serde_json::from_slice(&line)
                     .map_err(|error| Failure::garbled(error.to_string()))?;
                 return match told {
                     Told { result: Some(events), .. } if !events.canceled => Ok(events),
                     Told { error: Some(error), .. } => Err(Failure::garbled(error.to_string())),
+                    Told { result: Some(Events { cancel_reason, .. }), .. }
+                        if !cancel_reason.is_empty() =>
+                    {
+                        Err(Failure::garbled(format!("the watch was ended: {cancel_reason}")))
+                    }
                     _ => Err(Failure::garbled("the watch was ended")),
                 };
             }
@@ -72,8 +85,22 @@ impl Puts {
         let body = encoded(&Watch { create_request })?;
         let until = Instant::now() + ATTEMPT;
         let connection = self.0.client.stream(host, WATCH, &body, until)?;
-        let mut stream = Stream { connection, host, text: Vec::new(), searched: 0 };
-        while !stream.next(until)?.created {}
+        let (text, heard) = (Vec::new(), Instant::now());
+        let mut stream = Stream { connection, host, text, searched: 0, heard };
+        loop {
+            match stream.next(until) {
+                Ok(Events { created: true, .. }) => break,
+                Ok(_) => {}
+                Err(failure) => {
+                    // A member that does not know the session of the user begins the answer as any
+                    // other one, and then refuses in words that differ between versions.
+                    if let Failure::Garbled(_) = failure {
+                        self.0.client.log_out();
+                    }
+                    return Err(failure);
+                }
+            }
+        }
         let closer = stream.connection.closer()?;
         Ok((stream, closer))
     }
@@ -81,11 +108,16 @@ impl Puts {
     /// The next message. If none comes for long, the member is asked whether it is still part of
     /// the cluster.
     fn next(&self, stream: &mut Stream) -> Tried<Heard> {
+        // Where an address leads to several members, another one may have answered the questions.
+        if stream.heard.elapsed() > SILENT {
+            let what = "the member of the watch does not tell any more how far it has come";
+            return Err(io::Error::other(what).into());
+        }
         match stream.next(Instant::now() + QUIET) {
             Ok(Events { events, .. }) => {
                 let layout = &self.0.layout;
-                let key = |key| (layout.key_of(key).to_vec(), Vec::new());
-                let puts = events.iter().map(|event| key(&event.kv.key)).collect();
+                let keys = events.iter().filter_map(|event| layout.key_of(&event.kv.key));
+                let puts = keys.map(|key| (key.to_vec(), Vec::new())).collect();
                 Ok(Heard::Writes(Writes { puts, ..Writes::default() }))
             }
             Err(Failure::Lost(error)) if error.kind() == io::ErrorKind::TimedOut => {
@@ -114,5 +146,49 @@ impl News for Puts {
 
     fn hear(&self, stream: &mut Stream) -> Result<Heard, NoNews> {
         Ok(self.next(stream).inspect_err(|_| self.0.client.avoid(stream.host))?)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use std::io::{Read, Write};
+    use std::net::TcpListener;
+    use std::thread;
+
+    use super::*;
+    use crate::address::Address;
+    use crate::client::Client;
+    use crate::layout::Layout;
+
+    /// A store at a member that begins a watch, tells how far it has come, and then nothing.
+    fn watching() -> Puts {
+        const TOLD: &str = "{\"result\":{\"created\":true}}\n{\"result\":{}}\n";
+        let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
+        let port = listener.local_addr().unwrap().port();
+        thread::spawn(move || {
+            let (mut client, _) = listener.accept().unwrap();
+            let mut request = [0; 1 << 12];
+            let _ = client.read(&mut request);
+            let head = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n";
+            let _ = write!(client, "{head}{:x}\r\n{TOLD}\r\n", TOLD.len());
+            while client.read(&mut request).is_ok_and(|read| read > 0) {}
+        });
+        let address = Address::parse(&format!("etcd://127.0.0.1:{port}/db")).unwrap();
+        let client = Client::new(address, Duration::from_secs(60)).unwrap();
+        let (layout, most_checked, distance) = (Layout::new("db"), 1, 1);
+        Puts(Arc::new(Shared { client, layout, most_checked, distance }))
+    }
+
+    #[test]
+    fn a_stream_that_is_silent_for_too_long_is_lost() {
+        let puts = watching();
+        let (mut stream, _) = puts.begin(0).unwrap();
+        stream.heard -= SILENT / 2;
+        assert!(matches!(puts.next(&mut stream), Ok(Heard::Writes(_))));
+        assert!(stream.heard.elapsed() < SILENT / 2);
+        stream.heard -= 2 * SILENT;
+        let failure = puts.next(&mut stream).unwrap_err();
+        assert!(failure.to_string().contains("how far it has come"), "{failure}");
     }
 }

@@ -313,6 +313,8 @@ pub(crate) struct Told {
 pub(crate) struct Events {
     pub(crate) created: bool,
     pub(crate) canceled: bool,
+    #[serde(alias = "cancelReason")]
+    pub(crate) cancel_reason: String,
     pub(crate) events: Vec<Event>,
 }
 

@@ -70,13 +70,16 @@ pub(crate) struct Connection {
     is_broken: bool,
     /// The server has said that a transaction is open, or has failed.
     status: u8,
-    /// The notifications that have come and were not taken yet.
+    /// The notifications that have come and were not taken yet, if any are wanted.
     notified: VecDeque<String>,
+    listens: bool,
     server: Server,
     /// The server said, when the user logged in, that it is a standby.
     is_standby: bool,
     /// How many statements of the last batch with an error came before the one that has failed.
     failed_at: usize,
+    /// That batch had the answers to all of its statements all the same.
+    was_answered: bool,
     counts: Arc<ServerCounts>,
     /// The names of the store and of the host.
     store: String,
@@ -118,9 +121,11 @@ impl Connection {
             is_broken: false,
             status: b'I',
             notified: VecDeque::new(),
+            listens: false,
             server: Server::default(),
             is_standby: false,
             failed_at: 0,
+            was_answered: false,
             counts: Arc::clone(counts),
             store: address.to_string(),
             host: host.to_string(),
@@ -207,6 +212,12 @@ impl Connection {
     /// How many statements came before the one that has failed, in the last batch with an error.
     pub(crate) fn failed_at(&self) -> usize {
         self.failed_at
+    }
+
+    /// Whether the last batch with an error had the answers to all of its statements all the same,
+    /// so that the error is of something else.
+    pub(crate) fn was_answered(&self) -> bool {
+        self.was_answered
     }
 
     /// How long to wait for answers from now on.
@@ -313,19 +324,21 @@ impl Connection {
     /// Waits for the answers to a batch of `count` statements.
     fn answers_to(&mut self, count: usize) -> Result<Vec<Answer>, Failure> {
         let mut answers: Vec<Answer> = Vec::with_capacity(count);
-        let (mut answer, mut error) = (Answer::default(), None);
+        let (mut answer, mut error) = (Answer::default(), None::<ServerError>);
         // Until when the next row, or the end of a statement, must come.
         let (mut until, mut bytes) = (None, 0);
         loop {
             // Many messages come at once. To look at the clock would take as long as to take one of
             // them.
-            let message = match self.received()? {
-                Some(message) => message,
-                None => {
+            let message = match self.received() {
+                Ok(Some(message)) => Ok(message),
+                Ok(None) => {
                     let until = *until.get_or_insert_with(|| Instant::now() + self.limit);
-                    self.receive(until)?
+                    self.receive(until)
                 }
+                Err(failure) => Err(failure),
             };
+            let message = message.map_err(|failure| failure.because_of(error.as_ref()))?;
             match message {
                 Message::ParseComplete | Message::BindComplete | Message::CloseComplete => {}
                 Message::DataRow(row) => {
@@ -363,21 +376,32 @@ impl Connection {
                         last.is_only_local |= answer.is_only_local;
                     }
                     return match error {
-                        Some(error) => Err(error.into()),
+                        Some(error) => {
+                            self.was_answered = answers.len() == count;
+                            Err(error.into())
+                        }
                         None if answers.len() == count => Ok(answers),
                         None => {
                             Err(self.lost(strange("the server has not answered each statement")))
                         }
                     };
                 }
-                Message::NotificationResponse(body) => {
+                Message::NotificationResponse(body) if self.listens => {
                     self.notified.push_back(body.message()?.to_owned());
                 }
+                // Nothing would ever take it.
+                Message::NotificationResponse(_) => {}
                 Message::ParameterStatus(_) => {}
                 // The outcome on the server is unknown.
                 _ => return Err(self.lost(strange(UNEXPECTED))),
             }
         }
+    }
+
+    /// Runs a statement after which notifications come, and keeps them from now on.
+    pub(crate) fn listen(&mut self, statement: Statement<'_>) -> Result<(), Failure> {
+        self.listens = true;
+        self.run(statement, &[]).map(drop)
     }
 
     /// The next notification on a channel that this connection listens to. `None` if no

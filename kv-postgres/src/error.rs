@@ -181,6 +181,17 @@ impl Failure {
         }
     }
 
+    /// The same after an error of the server. If the server has ended the connection, the new one
+    /// says why, which the system does not.
+    pub(crate) fn because_of(self, error: Option<&ServerError>) -> Self {
+        match (self, error) {
+            (Failure::Lost(lost), Some(error)) if error.ends_connection() => {
+                Failure::Lost(io::Error::new(lost.kind(), error.clone()))
+            }
+            (failure, _) => failure,
+        }
+    }
+
     /// The same while the user logs in. A certificate that the server refuses, or does not get,
     /// does not become another one when it is sent again.
     pub(crate) fn of_certificate(self, own: Option<&OwnCertificate>) -> Self {
@@ -322,6 +333,29 @@ mod tests {
             }
             let names_server = matches!(expected, "open" | "full");
             assert_eq!(text.contains("postgres://host/db"), names_server, "{code}: {text}");
+        }
+    }
+
+    #[test]
+    fn a_lost_connection_says_why_the_server_has_ended_it() {
+        let lost = || Failure::Lost(io::ErrorKind::TimedOut.into());
+        let error = |severity: &str| ServerError {
+            code: "XX000".into(),
+            message: "words".into(),
+            severity: severity.into(),
+            ..<_>::default()
+        };
+        let failure = lost().because_of(Some(&error("FATAL")));
+        assert!(failure.is_lost() && failure.is_silence(), "{failure:?}");
+        let text = failure.to_kv("cannot read", Path::new("")).to_string();
+        assert_eq!(text.matches("words (SQLSTATE XX000)").count(), 1, "{text}");
+        assert!(
+            text.contains("cannot read: the connection to the server is lost: words"),
+            "{text}"
+        );
+        for other in [None, Some(&error("ERROR"))] {
+            let text = lost().because_of(other).to_string();
+            assert!(text.contains("timed out"), "{text}");
         }
     }
 

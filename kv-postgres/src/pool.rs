@@ -482,6 +482,26 @@ mod tests {
         assert_eq!(id(&mut pool.take(WAIT).unwrap().connection), first);
     }
 
+    /// At a pooler, another program may have made the connection listen.
+    #[test]
+    fn a_connection_that_does_not_listen_keeps_no_notifications() {
+        let Some((pool, mut checked)) = pool() else { return };
+        if pool.dialect != Dialect::Postgres {
+            return;
+        }
+        let connection = &mut checked.connection;
+        let notified = |connection: &mut Connection| {
+            connection.run(Statement { name: "", sql: "NOTIFY kept, 'word'" }, &[]).unwrap();
+            connection.run(CLOCK, &[]).unwrap();
+            connection.notification(Duration::ZERO).unwrap()
+        };
+        let listen = Statement { name: "", sql: "LISTEN kept" };
+        connection.run(listen, &[]).unwrap();
+        assert_eq!(notified(connection), None);
+        connection.listen(listen).unwrap();
+        assert_eq!(notified(connection).as_deref(), Some("word"));
+    }
+
     /// The server gets these values from its operating system, which has them for the connection.
     #[test]
     fn the_server_notices_that_a_machine_is_gone() {

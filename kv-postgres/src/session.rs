@@ -307,10 +307,17 @@ impl Session for PostgresSession {
             connection.send_batch("commit")?;
             connection.answers()
         };
-        match send() {
+        let sent = send();
+        // An error that comes although COMMIT was answered does not say that nothing was changed.
+        let was_answered = connection.was_answered();
+        match sent {
             Ok(answers) => self.is_committed(&answers),
             // A server that says it does not know is as good as one that says nothing.
-            Err(failure) if failure.is_lost() || failure.is_of("40003") => {
+            Err(failure)
+                if failure.is_lost()
+                    || failure.is_of("40003")
+                    || (was_answered && matches!(failure, Failure::Server(_))) =>
+            {
                 let lost = format!("cannot commit: {failure}");
                 self.failed("cannot commit", failure);
                 ask_outcome(&self.pool, self.limit(), &token, server_time, &lost)

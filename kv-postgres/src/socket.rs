@@ -69,6 +69,15 @@ impl Socket for EncryptedStream {
     }
 }
 
+/// No wait is shorter, because a limit of zero is refused.
+const SHORTEST: Duration = Duration::from_millis(1);
+
+/// How long the first of `addresses` addresses may take to answer. One that says nothing must leave
+/// time for the others.
+fn share(left: Duration, addresses: usize) -> Duration {
+    (left / u32::try_from(addresses).unwrap_or(u32::MAX).max(1)).max(SHORTEST)
+}
+
 /// Connects to a host within this time.
 pub(crate) fn connect(
     host: &Host,
@@ -82,12 +91,13 @@ pub(crate) fn connect(
         Host::Name(host) => {
             let until = Instant::now() + limit;
             let mut failure = io::Error::from(io::ErrorKind::NotFound);
-            for address in host.addresses()? {
+            let addresses = host.addresses()?;
+            for (at, address) in addresses.iter().enumerate() {
                 let left = until.saturating_duration_since(Instant::now());
-                match TcpStream::connect_timeout(&address, left.max(Duration::from_millis(1))) {
+                match TcpStream::connect_timeout(address, share(left, addresses.len() - at)) {
                     Ok(mut socket) => {
                         socket.set_nodelay(true)?;
-                        let left = left.max(Duration::from_millis(1));
+                        let left = left.max(SHORTEST);
                         socket.limit_reads(left)?;
                         socket.limit_writes(left)?;
                         let Some(encryption) = Encryption::new(tls, own, "sslrootcert")? else {
@@ -115,5 +125,21 @@ fn ask_to_encrypt(socket: &mut TcpStream) -> Result<(), Failure> {
     match &answer {
         b"S" => Ok(()),
         _ => Err(Failure::other("the server does not encrypt connections; see sslmode")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_that_says_nothing_leaves_time_for_the_others() {
+        let left = Duration::from_secs(6);
+        assert_eq!(
+            [3, 2, 1].map(|addresses| share(left, addresses)),
+            [2, 3, 6].map(Duration::from_secs)
+        );
+        assert_eq!(share(Duration::ZERO, 1), SHORTEST);
+        assert_eq!(share(left, usize::MAX), SHORTEST);
     }
 }

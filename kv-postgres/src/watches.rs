@@ -33,7 +33,7 @@ impl News for Notifications {
         let pool = &self.0;
         let Checked { mut connection, age, .. } = pool.open(Instant::now())?;
         let listening =
-            connection.run(pool.statements.listen(), &[]).and_then(|_| connection.closer());
+            connection.listen(pool.statements.listen()).and_then(|()| connection.closer());
         let closer = listening.map_err(|failure| {
             // Another host may be the one that writes.
             pool.forget_server(age);

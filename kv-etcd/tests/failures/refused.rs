@@ -2,6 +2,7 @@
 
 use std::io::Write;
 use std::process::{Command, Stdio};
+use std::time::Duration;
 
 use permazen_kv::{KvDatabase, KvDatabaseExt, KvError, TxOptions};
 use permazen_kv_etcd::EtcdStore;
@@ -68,11 +69,37 @@ fn rights_are_those_of_the_user() {
     let error = tx.commit().unwrap_err();
     assert!(error.to_string().contains("read and write all keys"), "{error}");
     // Sessions end by themselves, and begin again.
-    std::thread::sleep(std::time::Duration::from_secs(3));
+    std::thread::sleep(Duration::from_secs(3));
     early.write(|tx| tx.put(b"key", b"4")).unwrap();
     assert_eq!(eve.read(|tx| Ok(tx.get(b"key")?.unwrap().into_owned())).unwrap(), b"4");
     let shown = format!("{early:?} {}", early.name());
     assert!(shown.contains("ann@") && !shown.contains("of ann"), "{shown}");
+}
+
+/// A member forgets all sessions when it ends. The watch is the only request after that.
+#[test]
+fn a_listener_logs_in_again() {
+    let Some(cluster) = Etcd::start(1, &[]) else { return };
+    let port = cluster.endpoints()[0];
+    for (path, body) in [
+        ("auth/user/add", r#"{"name":"root","password":"of root"}"#),
+        ("auth/role/add", r#"{"name":"root"}"#),
+        ("auth/user/grant", r#"{"user":"root","role":"root"}"#),
+        ("auth/enable", "{}"),
+    ] {
+        let answer = crate::support::post(port, path, "", body);
+        assert!(answer.contains("200 OK"), "{path}: {answer}");
+    }
+    let url = format!("etcd://root:of%20root@127.0.0.1:{port}/cities");
+    let store = EtcdStore::builder().wait(Duration::from_secs(5)).open(&url).unwrap();
+    let watch = || store.begin(&TxOptions::reading()).unwrap().watch(b"key");
+    let early = watch().unwrap();
+    cluster.kill(0);
+    assert!(early.wait_timeout(Duration::from_secs(20)).unwrap());
+    cluster.restart(0);
+    let again = (0..12).find_map(|_| watch().ok()).unwrap();
+    store.write(|tx| tx.put(b"key", b"")).unwrap();
+    assert!(again.wait_timeout(Duration::from_secs(20)).unwrap());
 }
 
 /// The commands that the guide shows below *Users*.

@@ -1,11 +1,17 @@
-//! Ports that are no etcd servers.
+//! Ports that are no etcd servers, or not of the cluster of the store.
 
 use std::io::{Read, Write};
 use std::net::TcpListener;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 
+use base64::prelude::{BASE64_STANDARD, Engine as _};
+use permazen_kv::{Direction, KeySpan, KvDatabase, KvDatabaseExt, TxOptions};
 use permazen_kv_etcd::EtcdStore;
+
+use crate::support::member;
 
 /// A port at which each connection gets these bytes, and then nothing.
 fn always(answer: String) -> u16 {
@@ -73,6 +79,98 @@ fn is_told(answer: &str) {
         let error = opened.unwrap_err().to_string();
         assert!(error.contains("127.0.0.1"), "{answer:?}: {error}");
         assert!(!error.contains("secret"), "{answer:?}: {error}");
+    }
+}
+
+/// It would take ever more memory until the time is over.
+#[test]
+fn a_piece_or_an_end_that_is_too_long_is_told_at_once() {
+    let chunked = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n";
+    let long = "b".repeat(1 << 17);
+    for answer in [format!("{chunked}2;{long}"), format!("{chunked}0\r\na: {long}")] {
+        let opening = EtcdStore::builder().wait(Duration::from_secs(20));
+        let error = opening.open(&format!("etcd://127.0.0.1:{}/db", always(answer))).unwrap_err();
+        let text = error.to_string();
+        assert!(!error.is_retryable() && text.contains("does not speak HTTP"), "{text}");
+    }
+}
+
+/// An answer that comes as a whole.
+fn ok(json: &str) -> String {
+    format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n{json}", json.len())
+}
+
+/// The answer of a cluster to one question for a range, with these fields.
+fn found(cluster: u64, revision: u64, range: &str) -> String {
+    let header = format!(r#"{{"cluster_id":"{cluster}","revision":"{revision}"}}"#);
+    ok(&format!(r#"{{"header":{header},"responses":[{{"response_range":{{{range}}}}}]}}"#))
+}
+
+/// The answer to the question whether the store `db` is there; `None` if another one is asked.
+fn horizon(request: &str) -> Option<String> {
+    let key = r#""key":"ZGI6aA==""#;
+    request.contains(key).then(|| found(7, 9, &format!(r#""kvs":[{{{key}}}]"#)))
+}
+
+/// Other answers come for a while, for example because an address leads elsewhere.
+#[test]
+fn an_answer_of_another_cluster_is_refused_and_forgotten() {
+    let strange = Arc::new(Mutex::new(None));
+    let next = Arc::clone(&strange);
+    let port = member(move |request| {
+        let strange: Option<String> = next.lock().unwrap().take();
+        strange.or_else(|| horizon(request)).unwrap_or_else(|| found(7, 9, ""))
+    });
+    let store = EtcdStore::open(&format!("etcd://127.0.0.1:{port}/db")).unwrap();
+    let read = || store.read(|tx| tx.get(b"key").map(drop));
+    read().unwrap();
+    for (answer, words) in [
+        (found(8, 2, ""), "a member of another cluster"),
+        (found(8, 12, ""), "a member of another cluster"),
+        (ok("{}"), "does not say its revision"),
+    ] {
+        *strange.lock().unwrap() = Some(answer);
+        let error = read().unwrap_err().to_string();
+        assert!(error.contains(words), "{error}");
+        read().unwrap();
+    }
+}
+
+/// What was removed is skipped, so the store would ask again and again.
+#[test]
+fn pairs_that_were_not_asked_for_are_refused() {
+    use Direction::{Forward, Reverse};
+    let (asked, range) = (Arc::new(AtomicUsize::new(0)), Arc::new(Mutex::new(String::new())));
+    let (count, answer) = (Arc::clone(&asked), Arc::clone(&range));
+    let port = member(move |request| {
+        // The last answer ends a scan.
+        let is_over = count.fetch_add(1, Ordering::Relaxed) > 100;
+        let range = if is_over { String::new() } else { answer.lock().unwrap().clone() };
+        horizon(request).unwrap_or_else(|| found(7, 9, &range))
+    });
+    let store = EtcdStore::open(&format!("etcd://127.0.0.1:{port}/db")).unwrap();
+    let removed =
+        |key: &&str| format!(r#"{{"key":"{}","value":"AA=="}}"#, BASE64_STANDARD.encode(key));
+    let strange: [(Direction, &[&str]); 8] = [
+        (Forward, &[]),
+        (Forward, &["db:da"]),
+        (Forward, &["db:dz"]),
+        (Forward, &["xy:dn"]),
+        (Forward, &["db:hn"]),
+        (Forward, &["db:dn", "db:dn"]),
+        (Forward, &["db:do", "db:dn"]),
+        (Reverse, &["db:dn", "db:do"]),
+    ];
+    for (direction, keys) in strange {
+        let kvs: Vec<String> = keys.iter().map(removed).collect();
+        *range.lock().unwrap() = format!(r#""kvs":[{}],"more":true"#, kvs.join(","));
+        asked.store(0, Ordering::Relaxed);
+        let tx = store.begin(&TxOptions::reading()).unwrap();
+        let span = KeySpan::new(b"m", Some(b"p"));
+        let error = tx.scan(span, direction).unwrap().find_map(Result::err);
+        let error = error.unwrap().to_string();
+        assert!(error.contains("the server has sent"), "{keys:?}: {error}");
+        assert!(asked.load(Ordering::Relaxed) < 10, "{keys:?}");
     }
 }
 

@@ -152,6 +152,34 @@ fn no_commit_makes_the_cluster_compare_for_long() {
     assert!(error.what.contains("more ranges"), "{text}");
 }
 
+/// etcd compares them as any other record.
+#[test]
+fn removed_pairs_count_until_they_are_swept() {
+    let Some(cluster) = as_they_come() else { return };
+    let url = cluster.new_prefix();
+    let filler = EtcdStore::open(&url).unwrap();
+    for some in [0..100, 100..200] {
+        filler.write(|tx| some.clone().try_for_each(|number| tx.put(&key(number), b""))).unwrap();
+        filler.write(|tx| some.clone().try_for_each(|number| tx.remove(&key(number)))).unwrap();
+    }
+    puts(&filler, 50, 1).unwrap();
+    let store = EtcdStore::builder().most_checked(100).open(&url).unwrap();
+    let read_all = || {
+        let mut tx = store.begin(&TxOptions::writing()).unwrap();
+        assert_eq!(tx.scan(KeySpan::FULL, Direction::Forward).unwrap().count(), 50);
+        tx.put(&key(0), b"done").unwrap();
+        tx.commit()
+    };
+    let error = read_all().unwrap_err();
+    let error = too_large(&error);
+    assert_eq!(error.flag, "EtcdBuilder::most_checked");
+    assert!(error.what.contains("200 pairs, removed ones included"), "{}", error.what);
+    for _ in 0..2 {
+        store.sweep().unwrap();
+    }
+    read_all().unwrap();
+}
+
 #[test]
 fn large_values_come_in_pages() {
     let Some(cluster) = Etcd::shared() else { return };

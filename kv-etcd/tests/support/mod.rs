@@ -198,6 +198,29 @@ fn carry(mut client: &TcpStream, mut server: &TcpStream, shared: &Shared) -> io:
     }
 }
 
+/// A port at which each request gets the answer that `answer` makes of it. Its threads end with the
+/// process.
+pub(crate) fn member(answer: impl Fn(&str) -> String + Send + Sync + 'static) -> u16 {
+    let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let answer = Arc::new(answer);
+    thread::spawn(move || {
+        for mut client in listener.incoming().flatten() {
+            let answer = Arc::clone(&answer);
+            thread::spawn(move || {
+                let mut input = Vec::new();
+                while let Ok(request) = message(&client, &mut input) {
+                    let text = answer(&String::from_utf8_lossy(&request));
+                    if client.write_all(text.as_bytes()).is_err() {
+                        return;
+                    }
+                }
+            });
+        }
+    });
+    port
+}
+
 /// One request or answer.
 fn message(mut from: &TcpStream, input: &mut Vec<u8>) -> io::Result<Vec<u8>> {
     let mut buffer = vec![0; 1 << 16];

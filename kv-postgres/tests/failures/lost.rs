@@ -177,6 +177,25 @@ fn strange_answers_have_a_true_outcome() {
     }
 }
 
+/// The server answers each statement, COMMIT too, and says an error all the same.
+#[test]
+fn an_error_beside_all_answers_does_not_make_a_commit_undone() {
+    let Some(server) = Postgres::shared() else { return };
+    let Some(world) = World::new(server, Duration::from_secs(30)) else { return };
+    let mut expected = BTreeSet::new();
+    for at in 0.. {
+        assert!(at < 200, "it does not end");
+        let has_come =
+            world.commit(at.to_string(), [(Way::Back, at, Fault::Refuse)], &mut expected);
+        // Otherwise a closure would run a second time.
+        assert_eq!(expected.len(), at + 1);
+        if !has_come {
+            assert!(at > 6, "{at}");
+            break;
+        }
+    }
+}
+
 /// A message that stays on its way is one that is lost, after the time to wait.
 #[test]
 fn what_stalls_is_given_up_in_time() {

@@ -211,6 +211,7 @@ fn a_connection_that_the_administrator_ends() {
     world.server.wait_until(&format!("SELECT count(*) = 0 {sessions}"));
     let error = tx.get(b"other").unwrap_err();
     assert!(error.is_retryable(), "{error}");
+    check(&error, &["the connection to the server is lost", "57P01"]);
     store.write(|tx| tx.put(b"key", b"")).unwrap();
 }
 
@@ -227,6 +228,7 @@ fn a_transaction_that_pauses_for_too_long() {
     tx.put(b"key", b"").unwrap();
     let error = tx.commit().unwrap_err();
     assert!(error.is_retryable(), "{error}");
+    check(&error, &["the connection to the server is lost", "25P03"]);
     assert!(store.read(|tx| Ok(tx.get(b"key")?.is_none())).unwrap());
 }
 

@@ -30,6 +30,8 @@ pub enum Fault {
     Omit,
     /// Another message comes in its place, which is not expected there, and the connection stays.
     Replace,
+    /// An error of the server comes before the message, and the connection stays.
+    Refuse,
     /// The message and all after it stay on their way, and the connection is not cut.
     Stall,
 }
@@ -151,6 +153,9 @@ impl Proxy {
 /// That no rows come, which a server only says when it is asked.
 const UNEXPECTED: &[u8] = &[b'n', 0, 0, 0, 4];
 
+/// An error after which a transaction can run again.
+const REFUSED: &[u8] = b"E\0\0\0\x22SERROR\0C53200\0Mout of memory\0\0";
+
 /// Carries messages one way until the connection ends.
 fn carry(way: Way, mut from: &TcpStream, to: &TcpStream, plan: &Mutex<Plan>) -> io::Result<()> {
     let mut line = Line { to, late: None };
@@ -187,6 +192,11 @@ fn carry(way: Way, mut from: &TcpStream, to: &TcpStream, plan: &Mutex<Plan>) -> 
                 Some(Fault::Omit) => continue,
                 Some(Fault::Replace) => {
                     output.extend_from_slice(UNEXPECTED);
+                    continue;
+                }
+                Some(Fault::Refuse) => {
+                    output.extend_from_slice(REFUSED);
+                    output.extend_from_slice(&message);
                     continue;
                 }
                 _ => {}
