@@ -150,9 +150,10 @@ fn changes_of_lists_within_untracked_reads_notice_what_others_add() {
 #[test]
 fn moves_and_copies_within_untracked_reads_notice_changes_of_the_object() {
     let newer = FOO.replace("</Schema>", r#"<ObjectType name="Newer"/></Schema>"#);
-    let into = optimistic();
-    let dest = into.begin(&foo_config()).unwrap();
-    let copy = |tx: &Transaction| tx.copy_to(foo_id(1), &dest, &mut CopyOptions::new()).map(drop);
+    let copy = |tx: &Transaction| {
+        let mut ids = [(foo_id(1), Some(foo_id(9)))].into();
+        tx.copy_to(foo_id(1), tx, &mut CopyOptions::new().mapping_ids(&mut ids)).map(drop)
+    };
     let migrate = |tx: &Transaction| tx.migrate(foo_id(1)).map(drop);
     let read = |tx: &Transaction| tx.get(foo_id(1), "i", Migrate::Yes).map(drop);
     let ways: [(&str, ChangeIn<'_, Result<()>>); 3] =
@@ -163,6 +164,24 @@ fn moves_and_copies_within_untracked_reads_notice_changes_of_the_object() {
         let set_s = |tx: &Transaction| set(tx, foo_id(1), "s", text("of another"));
         assert!(conflicts(&world, (schema, change), (FOO, &set_s)), "{name}");
     }
+}
+
+/// Such a copy writes nothing in the transaction of the object.
+#[test]
+fn a_copy_into_another_transaction_reads_as_its_caller_does() {
+    let into = optimistic();
+    let dest = into.begin(&foo_config()).unwrap();
+    let copy = |tx: &Transaction| tx.copy_to(foo_id(1), &dest, &mut CopyOptions::new()).map(drop);
+    let set_s = |tx: &Transaction| set(tx, foo_id(1), "s", text("of another"));
+    assert!(!conflicts(&optimistic_world(), (FOO, &copy), (FOO, &set_s)));
+    let world = optimistic_world();
+    let tx = world.foo();
+    copy(&tx).unwrap();
+    let other = world.foo();
+    set_s(&other);
+    other.commit().unwrap();
+    set(&tx, foo_id(2), "s", text("changed"));
+    assert!(tx.commit().is_err_and(|error| error.is_retryable()));
 }
 
 #[test]

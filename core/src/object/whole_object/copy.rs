@@ -102,8 +102,13 @@ impl Transaction {
     ) -> Result<bool> {
         self.check_open()?;
         dest.check_open()?;
-        // The copy depends on these reads.
-        let data = self.store().tracked(|| self.load(source, options.migrate))?;
+        let load = || self.load(source, options.migrate);
+        // What this transaction writes depends on these reads. A copy into another one changes
+        // nothing here, so whether they count is left to the caller.
+        let data = match std::ptr::eq(self, dest) {
+            true => self.store().tracked(load)?,
+            false => load()?,
+        };
         // A list with a gap would be copied as it is, so it is refused before anything is written.
         data.check_lists()?;
         let object_type = data.object_type();
