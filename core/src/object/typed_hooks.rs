@@ -97,7 +97,8 @@ impl Transaction {
     }
 
     /// Checks the rules of the layer above for the objects that were noted. Does nothing if no
-    /// object was noted.
+    /// object was noted. Within an operation, the objects stay noted, so each further check has the
+    /// cost of all of them again.
     pub(crate) fn check_rules(&self) -> Result<()> {
         // An operation that is running may be undone, and with it what makes its objects right. So
         // they stay noted, for a check after it.
