@@ -215,7 +215,9 @@ impl OpenRegistry {
         self.write_rows(page, database, &options).map_err(|error| match is_unknown(&error) {
             // The change of the caller was certainly not done.
             true => LedgerError::Busy {
-                what: format!("it is not known whether others are told that page {page} is open"),
+                what: format!(
+                    "it is not known whether others are told that page {page} is open ({error})"
+                ),
             },
             false => error,
         })

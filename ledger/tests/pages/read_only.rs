@@ -125,6 +125,21 @@ fn pages_can_be_read_where_the_outcome_of_commits_is_unknown() {
     }
 }
 
+#[test]
+fn a_page_that_others_may_not_know_to_be_open_says_why_it_does_not_change() {
+    let store = MemoryStore::new();
+    make(Arc::new(store.clone()));
+    let host = FaultStore::new(store);
+    let faults = host.faults();
+    let builder = Repository::builder(WithoutIndex(host)).manual_maintenance();
+    let repository = builder.open().unwrap();
+    faults.fail_from(1, || KvError::OutcomeUnknown("no room for db-shm".into()));
+    let page = repository.page("test", PageId::ROOT).unwrap();
+    let error = page.squash(MAIN, &CommitId::FIRST, None).unwrap_err();
+    assert!(matches!(error, LedgerError::Busy { .. }), "{error}");
+    assert!(error.to_string().contains("no room for db-shm"), "{error}");
+}
+
 /// A store whose disk has room for some transactions only.
 struct Filling {
     host: FaultStore<MemoryStore>,
