@@ -15,13 +15,15 @@ const IDLE: usize = 16;
 
 /// A database and its idle connections.
 pub(super) struct SharedDatabase {
-    pub(super) database: Database,
     idle: Mutex<Vec<Pooled>>,
     pub(super) right_to_write: Arc<WriteLock>,
     pub(super) versions: Versions,
-    /// Dropped after all connections: every user of a connection holds this, and `idle` is declared
-    /// before.
+    /// Dropped after all connections: every user of a connection holds this, and `idle` and
+    /// `versions`, which have others, are declared before.
     log_files: Option<LogFiles>,
+    /// Dropped last: until SQLite has closed the file everywhere, it must be known as open, so that
+    /// no other thread opens and closes it otherwise, which would give up the locks of SQLite.
+    pub(super) database: Database,
 }
 
 impl Drop for SharedDatabase {
@@ -39,11 +41,11 @@ impl SharedDatabase {
     pub(super) fn new(database: Database, log_files: Option<LogFiles>) -> Self {
         let right_to_write = WriteLock::of(database.path.display().to_string());
         SharedDatabase {
-            database,
             idle: Mutex::default(),
             right_to_write,
             versions: Versions::default(),
             log_files,
+            database,
         }
     }
 
