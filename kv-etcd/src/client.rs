@@ -404,6 +404,9 @@ impl Client {
         }
         // The revisions of a cluster begin with 1.
         if header.revision < 1 {
+            drop(state);
+            // Others may be members of a cluster.
+            self.avoid(host);
             return Err(Failure::garbled(
                 "the server has sent an answer that does not say its revision: the URL must name members of an etcd \
                  cluster",

@@ -300,7 +300,9 @@ fn check_reads(session: &mut Reading, reads: &KeyRanges, are_merged: bool) -> Re
         false => "has read so much that its commit would compare",
     };
     Err(failed(TooLarge {
-        what: format!("{what} {count} pairs, removed ones included"),
+        what: format!(
+            "{what} {count} pairs, removed ones included until two calls of EtcdStore::sweep"
+        ),
         limit: format!("etcd does nothing else meanwhile, so at most {most} are allowed"),
         flag: match are_merged {
             true => "--max-txn-ops of the server, and max_txn_ops in the URL",

@@ -2,7 +2,7 @@
 
 use std::io::{Read, Write};
 use std::net::TcpListener;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
@@ -172,6 +172,27 @@ fn pairs_that_were_not_asked_for_are_refused() {
         assert!(error.contains("the server has sent"), "{keys:?}: {error}");
         assert!(asked.load(Ordering::Relaxed) < 10, "{keys:?}");
     }
+}
+
+/// The members after it are asked, as after an answer of another cluster.
+#[test]
+fn a_member_that_does_not_say_the_revision_is_asked_no_more() {
+    let good = |request: &str| horizon(request).unwrap_or_else(|| found(7, 9, ""));
+    let is_strange = Arc::new(AtomicBool::new(false));
+    let strange = Arc::clone(&is_strange);
+    let first = member(move |request| match strange.load(Ordering::Relaxed) {
+        true => ok("{}"),
+        false => good(request),
+    });
+    let second = member(good);
+    let url = format!("etcd://127.0.0.1:{first},127.0.0.1:{second}/db");
+    let store = EtcdStore::open(&url).unwrap();
+    let read = || store.read(|tx| tx.get(b"key").map(drop));
+    read().unwrap();
+    is_strange.store(true, Ordering::Relaxed);
+    let error = read().unwrap_err().to_string();
+    assert!(error.contains("does not say its revision"), "{error}");
+    read().unwrap();
 }
 
 /// No host can have such a name, so any resolver refuses it.

@@ -174,6 +174,7 @@ fn removed_pairs_count_until_they_are_swept() {
     let error = too_large(&error);
     assert_eq!(error.flag, "EtcdBuilder::most_checked");
     assert!(error.what.contains("200 pairs, removed ones included"), "{}", error.what);
+    assert!(error.what.contains("EtcdStore::sweep"), "{}", error.what);
     for _ in 0..2 {
         store.sweep().unwrap();
     }
