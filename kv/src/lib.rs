@@ -50,10 +50,25 @@ pub mod __internal {
     pub use crate::store_parts::process::Process;
     pub use crate::store_parts::write_lock::check_can_begin;
 
+    /// What a file is that this process has open with SQLite.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub enum OpenWithSqlite {
+        /// A database.
+        Database,
+        /// The index of the log of a database (`-shm`).
+        Index,
+    }
+
     /// What `read` returns: without the feature `sqlite`, no file is open with SQLite.
+    ///
+    /// # Errors
+    /// None.
     #[cfg(not(feature = "sqlite"))]
-    pub fn unless_open_with_sqlite<T>(_: &std::path::Path, read: impl FnOnce() -> T) -> Option<T> {
-        Some(read())
+    pub fn unless_open_with_sqlite<T>(
+        _: &std::path::Path,
+        read: impl FnOnce() -> T,
+    ) -> Result<T, OpenWithSqlite> {
+        Ok(read())
     }
 }
 

@@ -102,6 +102,8 @@ fn an_sqlite_file_that_is_open_is_found_without_a_loss_of_its_locks() {
     for name in [&path, &link] {
         assert_eq!(StoreKind::detect(name).unwrap(), StoreKind::Sqlite);
     }
+    let index = StoreKind::detect(dir.path().join("db-shm"));
+    assert!(matches!(index, Err(OpenError::Unrecognized { .. })));
     assert_has_pair(&permazen::open(&path).unwrap());
     assert!(permazen::open(format!("xml:{}", path.display())).is_err());
     assert_eq!(seen_by_a_child(&path), 1);
@@ -190,6 +192,10 @@ fn what_is_no_store_is_refused_with_its_path() {
     let error = Opening::new().create(true).open(&missing).unwrap_err();
     assert!(error.to_string().contains("to create it, say of which kind"), "{error}");
     assert!(!missing.exists());
+    // LMDB has its locks on such a file, so it is not read.
+    let locks = dir.path().join("lock.mdb");
+    std::fs::write(&locks, DUMP).unwrap();
+    assert!(matches!(StoreKind::detect(&locks), Err(OpenError::Unrecognized { .. })));
     std::fs::write(&text, "<entries><entry><key>0").unwrap();
     let error = permazen::open(&text).unwrap_err();
     assert!(matches!(error, OpenError::Xml { .. }) && error.to_string().contains("file.txt"));

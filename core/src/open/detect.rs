@@ -4,13 +4,15 @@ use std::fs::{File, FileType};
 use std::io::Read;
 use std::path::Path;
 
-use permazen_kv::__internal::unless_open_with_sqlite;
+use permazen_kv::__internal::{OpenWithSqlite, unless_open_with_sqlite};
 
 use super::error::OpenError;
 use super::kind::StoreKind;
 
 /// The file of an LMDB environment.
 pub(super) const DATA: &str = "data.mdb";
+/// The file with the locks of an LMDB environment.
+const LOCKS: &str = "lock.mdb";
 
 /// Opens a file for reading; refuses anything else, since opening a named pipe would wait for
 /// a writer.
@@ -51,8 +53,8 @@ fn description(found: FileType) -> &'static str {
 }
 
 impl StoreKind {
-    /// Finds out which kind of store is at `path`. Reads the first bytes of a file, unless this
-    /// process has it open with SQLite.
+    /// Finds out which kind of store is at `path`. Reads the first bytes of a file, unless its name
+    /// is one of LMDB's or this process has it open with SQLite.
     ///
     /// # Errors
     /// [`OpenError::Io`] if there is nothing at `path`, [`OpenError::NotAFile`] for a named pipe or
@@ -63,17 +65,22 @@ impl StoreKind {
         if metadata.is_dir() || path.file_name().is_some_and(|name| name == DATA) {
             return Ok(StoreKind::Lmdb);
         }
-        // Closing a file that SQLite has open in this process would give up SQLite's locks.
-        let Some(start) = unless_open_with_sqlite(path, || start_of(path)) else {
-            return Ok(StoreKind::Sqlite);
+        let unrecognized = || Err(OpenError::Unrecognized { path: path.into() });
+        // Closing a file that LMDB or SQLite has open in this process would give up their locks.
+        if path.file_name().is_some_and(|name| name == LOCKS) {
+            return unrecognized();
+        }
+        let start = match unless_open_with_sqlite(path, || start_of(path)) {
+            Ok(start) => start?,
+            Err(OpenWithSqlite::Database) => return Ok(StoreKind::Sqlite),
+            Err(OpenWithSqlite::Index) => return unrecognized(),
         };
-        let start = start?;
         if start.starts_with(b"SQLite format 3\0") {
             return Ok(StoreKind::Sqlite);
         }
         if start.trim_ascii_start().starts_with(b"<") || start.starts_with(&[0xef, 0xbb, 0xbf]) {
             return Ok(StoreKind::Xml);
         }
-        Err(OpenError::Unrecognized { path: path.into() })
+        unrecognized()
     }
 }

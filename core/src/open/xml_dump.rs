@@ -69,7 +69,7 @@ impl XmlDump {
         let path = path.as_ref();
         let failed = |error| OpenError::io(path, error);
         // Closing a file that SQLite has open in this process would give up SQLite's locks.
-        if unless_open_with_sqlite(path, || ()).is_none() {
+        if unless_open_with_sqlite(path, || ()).is_err() {
             let reason = "this process has it open as an SQLite file, so it is no XML dump";
             return Err(failed(io::Error::other(reason)));
         }

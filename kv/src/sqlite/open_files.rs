@@ -14,6 +14,7 @@ use std::sync::{Mutex, MutexGuard};
 use std::time::SystemTime;
 
 use super::log_files::{INDEX, LOG, beside};
+use crate::__internal::OpenWithSqlite;
 use crate::store_parts::file_identity::FileId;
 use crate::store_parts::lock::lock;
 use crate::store_parts::process::Process;
@@ -157,23 +158,40 @@ pub(super) fn is_open_in_parent(found: Option<Identity>) -> bool {
     known().iter().any(is_it)
 }
 
-/// What `read` returns, unless this process has the file at `path` open with SQLite. Until `read`
-/// returns, no other thread opens it with SQLite.
+/// What `read` returns, unless this process has the file at `path` open with SQLite: as a database,
+/// or as the index of its log. Until `read` returns, no other thread opens it with SQLite.
 ///
 /// The locks of SQLite belong to the process. When the process closes the file, however it has
 /// opened it, the system gives up all of them. Then another process can remove the log while this
-/// one still writes to it. So a file that may be a database must not be opened outside of this.
+/// one still writes to it. So a file that may be a database or an index must not be opened outside
+/// of this.
 ///
 /// A file that another thread is creating with SQLite at this moment may not be known yet.
-pub fn unless_open_with_sqlite<T>(path: &Path, read: impl FnOnce() -> T) -> Option<T> {
+///
+/// # Errors
+/// What the open file is; then `read` was not called.
+pub fn unless_open_with_sqlite<T>(
+    path: &Path,
+    read: impl FnOnce() -> T,
+) -> Result<T, OpenWithSqlite> {
     // Where files cannot be told apart, locks belong to what was opened and not to the process.
     let found = if FileId::TELLS { Identity::at(path).ok().flatten() } else { None };
     let known = known();
-    let is_it = |known: &Known| {
-        matches!(known.state, PlaceState::Open(..))
-            && found.is_some_and(|found| found.is_while_open(known.id))
+    let open_as = |known: &Known| {
+        let (PlaceState::Open(_, noted), Some(found)) = (&known.state, found) else { return None };
+        if found.is_while_open(known.id) {
+            return Some(OpenWithSqlite::Database);
+        }
+        // A connection that only reads has no index before its first read, so it may not be noted.
+        let present = || Identity::at(&beside(&known.place, INDEX)).ok().flatten();
+        let is_it = |index| found.is_while_open(index);
+        let is_index = noted.index.is_some_and(is_it) || present().is_some_and(is_it);
+        is_index.then_some(OpenWithSqlite::Index)
     };
-    if known.iter().any(is_it) { None } else { Some(read()) }
+    match known.iter().find_map(open_as) {
+        Some(open_as) => Err(open_as),
+        None => Ok(read()),
+    }
 }
 
 /// Why the file `found` at `place` must not be opened there; `found` is `None` if there is no file.

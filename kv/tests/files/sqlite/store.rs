@@ -8,6 +8,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use permazen_kv::__internal::{OpenWithSqlite, unless_open_with_sqlite};
 use permazen_kv::optimistic::OptimisticDatabase;
 use permazen_kv::sqlite::SqliteStore;
 use permazen_kv::{
@@ -453,6 +454,23 @@ fn a_version_names_one_state_only() {
         });
         assert_eq!(content(&reading(&store)), 800);
     }
+}
+
+/// SQLite has locks on the index too, and none on the log.
+#[test]
+#[cfg(unix)]
+fn an_open_file_and_its_index_are_known() {
+    let (dir, store) = store();
+    put(&store, b"key", b"value");
+    let open_as = |name: &str| unless_open_with_sqlite(&dir.path().join(name), || ()).err();
+    let known = || ["db", "db-shm", "db-wal"].map(open_as);
+    let open = [Some(OpenWithSqlite::Database), Some(OpenWithSqlite::Index), None];
+    assert_eq!(known(), open);
+    drop(store);
+    assert_eq!(known(), [None; 3]);
+    let store = SqliteStore::builder().read_only(true).open(dir.path().join("db")).unwrap();
+    assert_eq!(reading(&store).get(b"key").unwrap().as_deref(), Some(&b"value"[..]));
+    assert_eq!(known(), open);
 }
 
 /// SQLite makes an index of its log even for a reader.
