@@ -325,6 +325,25 @@ fn an_object_that_moves_to_store_changes_of_a_value_is_checked() {
     changed.unwrap();
 }
 
+#[test]
+fn an_object_that_moves_to_store_changes_by_javas_rules_is_checked() {
+    use collections::now::User;
+    let (store, ids) = collections::stored();
+    let db = open::<User>(&store).evolution(permazen::Evolution::AsJava).build().unwrap();
+    let users = db.read(|tx| {
+        let loaded = ids.into_iter().map(|id| tx.get::<User>(id)?.load_versioned());
+        loaded.collect::<Result<Vec<_>>>()
+    });
+    let mut users = users.unwrap();
+    // Without changes nothing is stored, also where nothing can be.
+    db.read(|tx| users.iter().try_for_each(|user| user.store(tx).map(drop))).unwrap();
+    users.iter_mut().for_each(|user| user.tags.push(1));
+    let save = |tx: &permazen::Tx| users.iter().try_for_each(|user| user.store(tx).map(drop));
+    let refused = violations(db.write(save));
+    assert!(refused.iter().all(|it| it.path == "User.email"), "{refused}");
+    assert_eq!(refused.len(), 2);
+}
+
 /// If the store fails during the search for the reason, that failure is not the reason.
 #[test]
 fn a_store_that_fails_while_an_index_is_partial_is_reported() {

@@ -18,7 +18,7 @@ use crate::model::obj::Obj;
 use crate::model::object_type::Model;
 use crate::model::reference::Ref;
 use crate::model::tx::Tx;
-use crate::object::{self, ObjectBuilder, ObjectData, value_text};
+use crate::object::{self, Migrate, ObjectBuilder, ObjectData, value_text};
 use crate::schema::{ResolvedField, ResolvedKind, SchemaId};
 
 /// A value of a model with the content that its object had when it was loaded.
@@ -186,7 +186,12 @@ impl<M: Model> Versioned<M> {
         let wanted = ObjectWriter::content(&handle.binding.fields, &self.value)?;
         // If this fails, the object does not move either.
         tx.core.atomic(|_| {
-            let mut seen = handle.seen().map_err(deleted)?;
+            // By Java's rules the object moves before its content is compared. If it moved to be
+            // read, a change would leave the move unchecked.
+            let moves_first =
+                handle.access() == Migrate::Yes && has_changes(handle.binding, &base, &wanted)?;
+            let seen = if moves_first { handle.seen_to_change() } else { handle.seen() };
+            let mut seen = seen.map_err(deleted)?;
             loop {
                 if let Some(stored) = self.store_difference(&handle, &base, &seen, &wanted)? {
                     return Ok(stored);
@@ -265,6 +270,13 @@ impl<M: Model> Versioned<M> {
         }
         Versioned::of(handle.id, binding, seen.schema, &now.finish())
     }
+}
+
+/// Whether something was changed since the value was loaded.
+fn has_changes(binding: &Binding, base: &Seen, wanted: &ObjectData) -> Result<bool> {
+    let mut merge = Merge { binding, base, present: base, wanted, found: vec![] };
+    let Merged { changed, counters, .. } = merge.run()?;
+    Ok(!changed.is_empty() || !counters.is_empty())
 }
 
 /// Says what was attempted on an object that was deleted.
