@@ -324,6 +324,7 @@ struct Tag {
     last: Option<Ref<Tag>>,
     #[permazen(allow_deleted, inverse_delete = "ignore")]
     back: Option<Ref<Tag>>,
+    puts: bool,
 }
 
 #[derive(PermazenObject, Default)]
@@ -338,6 +339,9 @@ impl Tag {
     fn bring_back(this: Obj<'_, Self>) -> Result<()> {
         let Some(back) = this.back()? else { return Ok(()) };
         assert!(back.recreate()?);
+        if !this.puts()? {
+            return Ok(());
+        }
         for bag in this.tx().all::<Bag>()?.to_vec()? {
             bag.pairs()?.insert(back, back)?;
         }
@@ -348,23 +352,27 @@ impl Tag {
 /// Changes in maps wait until all objects are gone. Until then, a hook may put in another entry.
 #[test]
 fn an_entry_for_an_object_that_a_hook_has_brought_back_stays() {
-    let db = builder().model::<Tag>().model::<Bag>().build().unwrap();
-    let (first, bag) = db
-        .write(|tx| {
-            let first = tx.create(Tag::default())?;
-            let last = tx.create(Tag { back: Some(first.to_ref()), ..Tag::default() })?;
-            first.set_last(last)?;
-            let other = tx.create(Tag::default())?;
-            let bag = tx.create(Bag { pairs: [(first.to_ref(), other.to_ref())].into() })?;
-            Ok((first.to_ref(), bag.to_ref()))
+    for puts in [false, true] {
+        let db = builder().model::<Tag>().model::<Bag>().build().unwrap();
+        let (first, bag) = db
+            .write(|tx| {
+                let first = tx.create(Tag::default())?;
+                let back = Some(first.to_ref());
+                first.set_last(tx.create(Tag { back, puts, ..Tag::default() })?)?;
+                let (first, other) = (first.to_ref(), tx.create(Tag::default())?.to_ref());
+                // The object that goes is in a key, and in a value.
+                let bag = tx.create(Bag { pairs: [(first, other), (other, first)].into() })?;
+                Ok((first, bag.to_ref()))
+            })
+            .unwrap();
+        let expected = if puts { vec![(first, first)] } else { vec![] };
+        db.write(|tx| {
+            assert!(tx.get(first)?.delete()?);
+            assert!(tx.get(first)?.exists()?);
+            let pairs: Vec<_> = tx.get(bag)?.pairs()?.iter().collect::<Result<_>>()?;
+            assert_eq!(pairs, expected, "puts: {puts}");
+            Ok(())
         })
         .unwrap();
-    db.write(|tx| {
-        assert!(tx.get(first)?.delete()?);
-        assert!(tx.get(first)?.exists()?);
-        let pairs: Vec<_> = tx.get(bag)?.pairs()?.iter().collect::<Result<_>>()?;
-        assert_eq!(pairs, [(first, first)]);
-        Ok(())
-    })
-    .unwrap();
+    }
 }

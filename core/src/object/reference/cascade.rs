@@ -5,6 +5,7 @@ use std::collections::{HashMap, HashSet, VecDeque};
 use std::ops::ControlFlow;
 
 use super::check::field_or_part;
+use super::in_maps::InMaps;
 use super::incoming::Incoming;
 use super::null_keys::NullKeys;
 use super::types::Going;
@@ -84,14 +85,6 @@ pub(super) struct Cascade<'t> {
     noted: Vec<(ObjId, StorageId)>,
     /// The types of objects that can go with the one that was to be deleted.
     going: OnceCell<Going>,
-}
-
-/// Changes of a field in the objects that refer to a deleted one.
-pub(super) struct InMaps {
-    pub(super) holders: Vec<ObjId>,
-    pub(super) field: StorageId,
-    pub(super) target: ObjId,
-    pub(super) change: Unreference,
 }
 
 impl<'t> Cascade<'t> {
@@ -187,16 +180,17 @@ impl Transaction {
     pub(super) fn change_maps(&self, cascade: &mut Cascade<'_>) -> Result<()> {
         let mut in_maps = std::mem::take(&mut cascade.in_maps);
         in_maps.retain(|it| !it.holders.is_empty());
-        // A listener may have created another object with the ID of a deleted one. What refers to
-        // that one stays. Without listeners nothing has, which saves the look.
+        // A listener may have created another object with the ID of a deleted one. Entries that
+        // were put in for that one stay. Without listeners there are none, which saves the look.
         if self.notifier.watches_deletions() {
-            let mut gone = Vec::new();
-            for it in in_maps {
-                if !self.exists(it.target).map_err(self.in_deletion_of(it.target))? {
-                    gone.push(it);
+            for it in &mut in_maps {
+                let in_deletion = self.in_deletion_of(it.target);
+                if self.exists(it.target).map_err(&in_deletion)? {
+                    self.keep_same_entries(it).map_err(&in_deletion)?;
                 }
             }
-            in_maps = gone;
+            // These values are found by their keys, so they change before keys become null.
+            in_maps.sort_by_key(|it| !it.only_entries);
         }
         let several = self.several_keys(&in_maps)?;
         for (change, last) in [
@@ -209,6 +203,14 @@ impl Transaction {
                 cascade.null_keys.forbidding = cascade.noted.iter().copied().collect();
             }
             for it in in_maps.iter().filter(|it| it.change == change) {
+                if it.only_entries {
+                    // Only keys can have to wait for the last turn.
+                    if !last {
+                        self.unreference_entries(it, cascade)
+                            .map_err(self.in_deletion_of(it.target))?;
+                    }
+                    continue;
+                }
                 let holders = it.holders.iter().copied();
                 let is_last = |holder| {
                     change == Unreference::Nullify && several.contains(&(holder, it.field))

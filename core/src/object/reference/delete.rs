@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use super::cascade::{Cascade, DeletionStep, InMaps, Tell, Todo};
+use super::cascade::{Cascade, DeletionStep, Tell, Todo};
 use super::check::field_or_part;
 use super::incoming::Incoming;
 use super::remove::AtOnce;
@@ -15,7 +15,7 @@ use crate::object::{Error, RefusedDeletion, Result, Transaction};
 use crate::schema::DeleteAction;
 
 impl Unreference {
-    fn step(self, holder: ObjId, field: StorageId, target: ObjId) -> DeletionStep {
+    pub(super) fn step(self, holder: ObjId, field: StorageId, target: ObjId) -> DeletionStep {
         match self {
             Unreference::Nullify => DeletionStep::Nullified { holder, field, target },
             Unreference::Remove => DeletionStep::Removed { holder, field, target },
@@ -71,7 +71,8 @@ impl Transaction {
     ///   actions for a field, one seek for each action. One more for each field through which an
     ///   object forbade the deletion, at the end; if there are listeners to deletions, for each
     ///   field that may forbid it. One get then for each half of a map with references in both
-    ///   halves, if objects refer to it by that half;
+    ///   halves, if objects refer to it by that half, and one get for each entry that does so; one
+    ///   seek for each object that does so by values;
     /// * one get for each referring object that is also deleted; if it refers from list elements or
     ///   map values, one seek and at least one get;
     /// * what the changes in other referring objects cost, as with [`Transaction::set`] and the
@@ -195,8 +196,7 @@ impl Transaction {
                 let holders = self.asking_holders(field, id, action)?;
                 // Until all objects are gone, the other half of an entry says what else must go.
                 if field.shares_entries {
-                    let field = field.field;
-                    cascade.in_maps.push(InMaps { holders, field, target: id, change });
+                    cascade.in_maps.push(self.changes_in_maps(holders, field.field, id, change)?);
                 } else {
                     self.unreference_in(&holders, field.field, id, change, cascade)?;
                 }

@@ -8,6 +8,7 @@ mod cascade;
 mod check;
 mod delete;
 mod follow;
+mod in_maps;
 mod incoming;
 mod missing;
 mod null_keys;
