@@ -212,8 +212,8 @@ fn a_reader_that_goes_away_leaves_no_change_out_in_silence() {
     let pets = || db.run(&["count Pet", "--raw"]).done();
     let each = ["--write", "--each", "-c", "create Pet", "-c"];
     let message = unread(&[&each[..], &["create Pet"]].concat(), "").failed(2);
-    let last = "the output is not read any more; what was changed before it is committed: 1 \
-                statements or commands\n";
+    let last = "the output is not read any more, so changes or files that come after it were not \
+                made; what was changed before it is committed: 1 statements or commands\n";
     assert!(message.ends_with(last), "{message}");
     assert_eq!(pets(), "2\n");
     // What comes after it changes nothing.
@@ -225,9 +225,28 @@ fn a_reader_that_goes_away_leaves_no_change_out_in_silence() {
         let arguments =
             [each, &["--write", "-c", "find Person", "-c", "kv put 00ff01 02"]].concat();
         let message = unread(&arguments, "").failed(2);
-        assert!(message.ends_with("not read any more; nothing is changed\n"), "{message}");
+        assert!(message.ends_with("were not made; nothing is changed\n"), "{message}");
         assert_eq!(pairs(&db), before);
+        let target = db.file("target");
+        let name = target.to_str().unwrap();
+        for command in ["save", "schema verify --actual", "kv dump", "copy", "backup"] {
+            let kind = if command == "copy" { "xml:" } else { "" };
+            let command = format!("{command} '{kind}{name}'");
+            let message = unread(&[each, &["-c", "find Person", "-c", &command]].concat(), "");
+            let message = message.failed(2);
+            assert!(message.ends_with("were not made; nothing is changed\n"), "{message}");
+            assert!(!target.exists(), "{command}");
+        }
+        for command in ["save -", "kv dump -"] {
+            let arguments = [each, &["-c", "find Person", "-c", command]].concat();
+            assert_eq!(unread(&arguments, "").done(), "");
+        }
     }
+    let save = format!("save '{}'", db.file("target").to_str().unwrap());
+    let put = ["--write", "-c", "kv put 00ff01 02", "-c", "find Person", "-c", &save];
+    let message = unread(&put, "").failed(2);
+    assert!(message.ends_with(last) && message.matches("committed").count() == 1, "{message}");
+    assert!(pairs(&db) != before && !db.file("target").exists());
 
     let prompt = ["--prompt", "--write", "--yes"];
     let message = unread(&prompt, "create Pet; commit; create Pet\ncommit\n").failed(2);
