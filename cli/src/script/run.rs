@@ -65,8 +65,9 @@ fn allow(script: &Script, each: bool, session: &Session) -> Result<(), Failure> 
     if let Some(piece) = script.pieces().iter().find(for_prompt) {
         return refuse(piece, ONLY_AT_THE_PROMPT);
     }
-    let edits =
-        script.pieces().iter().any(|piece| piece.scope() == Scope::InTransaction { edits: true });
+    let is_edit = |piece: &Piece| piece.scope() == Scope::InTransaction { edits: true };
+    let first_edit = script.pieces().iter().position(is_edit);
+    let edits = first_edit.is_some();
     if let Some(piece) = script.pieces().iter().find(|piece| piece.scope().has_own_transactions())
         && edits
         && !each
@@ -75,13 +76,14 @@ fn allow(script: &Script, each: bool, session: &Session) -> Result<(), Failure> 
                     script; use --each";
         return refuse(piece, what);
     }
-    if let Some(piece) = script.pieces().iter().find(|piece| piece.writes_file())
-        && edits
+    // Before the first edit, what is written is what is committed.
+    let after_edit = first_edit.and_then(|at| script.pieces().get(at..)).unwrap_or_default();
+    if let Some(piece) = after_edit.iter().find(|piece| piece.writes_file())
         && !each
         && !session.options.dry_run
     {
-        let what = "this writes a file, which would stay if the changes of this script were rolled back; \
-                    use --each, or save in a call of its own";
+        let what = "this writes a file, which would stay if the changes before it were rolled back; \
+                    use --each, or put it before them";
         return refuse(piece, what);
     }
     let mut own = script

@@ -103,7 +103,7 @@ fn a_script_has_one_part_with_its_own_transactions_that_changes_something() {
 }
 
 #[test]
-fn a_script_with_changes_writes_no_file_that_would_outlive_them() {
+fn a_script_writes_no_file_of_changes_that_are_not_committed() {
     let db = Fixture::new();
     let before = pairs(&db);
     let file = db.file("all.xml");
@@ -118,7 +118,17 @@ fn a_script_with_changes_writes_no_file_that_would_outlive_them() {
         assert_eq!(std::fs::read_to_string(&file).unwrap(), saved);
     }
     assert!(pairs(&db) == before);
+    // Before the changes, it is of the committed state, and right whatever becomes of them.
+    for (rest, code) in [(&["-c", "find Nosuch"][..], 2), (&[][..], 0)] {
+        std::fs::remove_file(&file).unwrap();
+        let first = ["--write", "-c", &save, "-c", "set all Person to age = 0"];
+        assert_eq!(db.run(&[&first[..], rest].concat()).code, code);
+        assert_eq!(std::fs::read_to_string(&file).unwrap(), saved);
+        assert_eq!(pairs(&db) == before, code == 2);
+    }
     // Standard output holds it back until the changes are committed.
+    let before = pairs(&db);
+    let set = ["--write", "-c", "set all Person to age = 1", "-c"];
     let printed = db.run(&[&set[..], &["save -"]].concat());
     assert_eq!(printed.code, 0);
     assert!(printed.out.contains("<Person ") && pairs(&db) != before);
