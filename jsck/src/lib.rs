@@ -80,8 +80,9 @@ pub struct Options {
     pub repair: RepairScope,
     /// About how many bytes of index entries, and of changes to be made, to keep in memory. The
     /// rest goes to temporary files, in the directory that the environment variable `TMPDIR` names.
-    /// With [`RepairScope::Derived`], also of the IDs of objects whose own pairs have findings; if
-    /// there are more, all index entries that are missing or surplus stay so.
+    /// With [`RepairScope::Derived`], also of the IDs of objects whose index entries depend on the
+    /// repair of their own pairs; if there are more, all index entries that are missing or surplus
+    /// stay so.
     pub sort_memory: usize,
     /// How many threads may read the store, if it supports several.
     pub threads: NonZeroUsize,
@@ -130,8 +131,9 @@ pub enum RepairScope {
     #[default]
     All,
     /// Only what follows from the objects: index entries and the object schema index. The pairs of
-    /// objects stay as they are, and with them the entries of objects that have a finding there:
-    /// the checker knows what these require once they are repaired, not what they require now.
+    /// objects stay as they are, and with them the entries that follow from a value that a repair
+    /// would change: the checker knows what it requires once it is repaired, not what it requires
+    /// now.
     Derived,
 }
 

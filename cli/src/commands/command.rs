@@ -31,8 +31,8 @@ pub(crate) trait Command: Debug {
         false
     }
 
-    /// Whether it writes a file of what it reads in the transaction of the script. The file stays,
-    /// also if that is rolled back.
+    /// Whether it writes a file, or another database, of what it reads. That stays, also if the
+    /// transaction in which it is read is rolled back.
     fn writes_file(&self) -> bool {
         false
     }

@@ -38,6 +38,10 @@ impl Command for Copy {
         Scope::OwnTransactions { edits: false }
     }
 
+    fn writes_file(&self) -> bool {
+        true
+    }
+
     fn run(&self, context: &mut Context<'_>) -> Result<Answer, Failure> {
         let Context { session, out, .. } = context;
         secrets::refuse(&self.target)?;
@@ -197,6 +201,10 @@ pub(crate) struct Backup {
 impl Command for Backup {
     fn scope(&self) -> Scope {
         Scope::OwnTransactions { edits: false }
+    }
+
+    fn writes_file(&self) -> bool {
+        true
     }
 
     fn run(&self, context: &mut Context<'_>) -> Result<Answer, Failure> {

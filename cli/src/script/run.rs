@@ -14,8 +14,12 @@ use crate::statement;
 /// The message if the output cannot be written after the commit.
 const COMMITTED: &str = "what the script changes is committed";
 
-/// The message if the reader of the output goes away before all changes are made.
+/// The message if the reader of the output goes away before all changes are committed.
 const NOT_READ: &str = "the output is not read any more";
+
+/// The message if the reader of the output goes away before something that has other effects.
+const LEFT_OUT: &str =
+    "the output is not read any more, so changes or files that come after it were not made";
 
 /// Runs a script. `each`: each piece is a transaction of its own.
 ///
@@ -61,8 +65,9 @@ fn allow(script: &Script, each: bool, session: &Session) -> Result<(), Failure> 
     if let Some(piece) = script.pieces().iter().find(for_prompt) {
         return refuse(piece, ONLY_AT_THE_PROMPT);
     }
-    let edits =
-        script.pieces().iter().any(|piece| piece.scope() == Scope::InTransaction { edits: true });
+    let is_edit = |piece: &Piece| piece.scope() == Scope::InTransaction { edits: true };
+    let first_edit = script.pieces().iter().position(is_edit);
+    let edits = first_edit.is_some();
     if let Some(piece) = script.pieces().iter().find(|piece| piece.scope().has_own_transactions())
         && edits
         && !each
@@ -71,17 +76,14 @@ fn allow(script: &Script, each: bool, session: &Session) -> Result<(), Failure> 
                     script; use --each";
         return refuse(piece, what);
     }
-    let writes_file = |piece: &&Piece| match &piece.kind {
-        PieceKind::Command(command) => command.writes_file(),
-        PieceKind::Statement(_) | PieceKind::Help(_) => false,
-    };
-    if let Some(piece) = script.pieces().iter().find(writes_file)
-        && edits
+    // Before the first edit, what is written is what is committed.
+    let after_edit = first_edit.and_then(|at| script.pieces().get(at..)).unwrap_or_default();
+    if let Some(piece) = after_edit.iter().find(|piece| piece.writes_file())
         && !each
         && !session.options.dry_run
     {
-        let what = "this writes a file, which would stay if the changes of this script were rolled back; \
-                    use --each, or save in a call of its own";
+        let what = "this writes a file, which would stay if the changes before it were rolled back; \
+                    use --each, or put it before them";
         return refuse(piece, what);
     }
     let mut own = script
@@ -143,7 +145,11 @@ fn run_each(script: &Script, session: &Session, out: &mut Output) -> Result<Answ
             Err(failure) => return Err(failure),
         }
         if out.is_gone() {
-            may_end(script.pieces().get(at + 1..).unwrap_or_default(), committed, session)?;
+            let ended = may_end(script.pieces().get(at + 1..).unwrap_or_default(), session);
+            ended.map_err(|failure| match committed {
+                0 => but_nothing(failure),
+                committed => but_committed(failure, committed),
+            })?;
             break;
         }
     }
@@ -151,13 +157,13 @@ fn run_each(script: &Script, session: &Session, out: &mut Output) -> Result<Answ
 }
 
 /// Lets a script end early because its output is not read any more. Fails if `rest`, which is not
-/// run then, would change something.
-fn may_end(rest: &[Piece], committed: u64, session: &Session) -> Result<(), Failure> {
-    if session.options.dry_run || !rest.iter().any(|piece| piece.scope().edits()) {
-        return Ok(());
+/// run then, would change something or write a file.
+fn may_end(rest: &[Piece], session: &Session) -> Result<(), Failure> {
+    let has_effect = |piece: &Piece| piece.scope().edits() || piece.writes_file();
+    match !session.options.dry_run && rest.iter().any(has_effect) {
+        true => Err(Failure::new(LEFT_OUT)),
+        false => Ok(()),
     }
-    let failure = Failure::new(NOT_READ);
-    Err(if committed > 0 { but_committed(failure, committed) } else { but_nothing(failure) })
 }
 
 /// Runs pieces as one transaction. Their output is held back until the transaction is committed,
@@ -248,7 +254,12 @@ fn attempt(
         if out.is_gone() {
             // With edits in the transaction, that is a failure in any case: see below.
             if !edits {
-                may_end(pieces.get(at + 1..).unwrap_or_default(), *committed, session)?;
+                let ended = may_end(pieces.get(at + 1..).unwrap_or_default(), session);
+                // If something is committed, that is added where the script ends.
+                ended.map_err(|failure| match *committed {
+                    0 => but_nothing(failure),
+                    _ => failure,
+                })?;
             }
             break;
         }

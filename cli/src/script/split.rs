@@ -118,6 +118,14 @@ impl Piece {
         }
     }
 
+    /// Whether it writes a file.
+    pub(crate) fn writes_file(&self) -> bool {
+        match &self.kind {
+            PieceKind::Command(command) => command.writes_file(),
+            PieceKind::Statement(_) | PieceKind::Help(_) => false,
+        }
+    }
+
     /// Whether it moves objects to another schema.
     pub(crate) fn is_migration(&self) -> bool {
         matches!(self.statement(), Some(StatementKind::Migrate(_)))

@@ -103,7 +103,7 @@ fn a_script_has_one_part_with_its_own_transactions_that_changes_something() {
 }
 
 #[test]
-fn a_script_with_changes_writes_no_file_that_would_outlive_them() {
+fn a_script_writes_no_file_of_changes_that_are_not_committed() {
     let db = Fixture::new();
     let before = pairs(&db);
     let file = db.file("all.xml");
@@ -118,7 +118,17 @@ fn a_script_with_changes_writes_no_file_that_would_outlive_them() {
         assert_eq!(std::fs::read_to_string(&file).unwrap(), saved);
     }
     assert!(pairs(&db) == before);
+    // Before the changes, it is of the committed state, and right whatever becomes of them.
+    for (rest, code) in [(&["-c", "find Nosuch"][..], 2), (&[][..], 0)] {
+        std::fs::remove_file(&file).unwrap();
+        let first = ["--write", "-c", &save, "-c", "set all Person to age = 0"];
+        assert_eq!(db.run(&[&first[..], rest].concat()).code, code);
+        assert_eq!(std::fs::read_to_string(&file).unwrap(), saved);
+        assert_eq!(pairs(&db) == before, code == 2);
+    }
     // Standard output holds it back until the changes are committed.
+    let before = pairs(&db);
+    let set = ["--write", "-c", "set all Person to age = 1", "-c"];
     let printed = db.run(&[&set[..], &["save -"]].concat());
     assert_eq!(printed.code, 0);
     assert!(printed.out.contains("<Person ") && pairs(&db) != before);
@@ -212,8 +222,8 @@ fn a_reader_that_goes_away_leaves_no_change_out_in_silence() {
     let pets = || db.run(&["count Pet", "--raw"]).done();
     let each = ["--write", "--each", "-c", "create Pet", "-c"];
     let message = unread(&[&each[..], &["create Pet"]].concat(), "").failed(2);
-    let last = "the output is not read any more; what was changed before it is committed: 1 \
-                statements or commands\n";
+    let last = "the output is not read any more, so changes or files that come after it were not \
+                made; what was changed before it is committed: 1 statements or commands\n";
     assert!(message.ends_with(last), "{message}");
     assert_eq!(pets(), "2\n");
     // What comes after it changes nothing.
@@ -225,9 +235,28 @@ fn a_reader_that_goes_away_leaves_no_change_out_in_silence() {
         let arguments =
             [each, &["--write", "-c", "find Person", "-c", "kv put 00ff01 02"]].concat();
         let message = unread(&arguments, "").failed(2);
-        assert!(message.ends_with("not read any more; nothing is changed\n"), "{message}");
+        assert!(message.ends_with("were not made; nothing is changed\n"), "{message}");
         assert_eq!(pairs(&db), before);
+        let target = db.file("target");
+        let name = target.to_str().unwrap();
+        for command in ["save", "schema verify --actual", "kv dump", "copy", "backup"] {
+            let kind = if command == "copy" { "xml:" } else { "" };
+            let command = format!("{command} '{kind}{name}'");
+            let message = unread(&[each, &["-c", "find Person", "-c", &command]].concat(), "");
+            let message = message.failed(2);
+            assert!(message.ends_with("were not made; nothing is changed\n"), "{message}");
+            assert!(!target.exists(), "{command}");
+        }
+        for command in ["save -", "kv dump -"] {
+            let arguments = [each, &["-c", "find Person", "-c", command]].concat();
+            assert_eq!(unread(&arguments, "").done(), "");
+        }
     }
+    let save = format!("save '{}'", db.file("target").to_str().unwrap());
+    let put = ["--write", "-c", "kv put 00ff01 02", "-c", "find Person", "-c", &save];
+    let message = unread(&put, "").failed(2);
+    assert!(message.ends_with(last) && message.matches("committed").count() == 1, "{message}");
+    assert!(pairs(&db) != before && !db.file("target").exists());
 
     let prompt = ["--prompt", "--write", "--yes"];
     let message = unread(&prompt, "create Pet; commit; create Pet\ncommit\n").failed(2);

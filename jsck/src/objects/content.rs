@@ -6,11 +6,11 @@ use permazen::__internal::encoding::EncodingKind;
 use permazen::__internal::layout::{
     append_index_key, content_key, index_key, list_position, prefix_end,
 };
-use permazen::__internal::schema::{ResolvedSimple, SchemaBundle};
-use permazen::ObjId;
+use permazen::__internal::schema::{ResolvedKind, ResolvedSimple, SchemaBundle};
 use permazen::encoding::{Reader, uint};
 use permazen::kv::KvRead;
 use permazen::schema::{ResolvedField, ResolvedType};
+use permazen::{ObjId, StorageId};
 
 use crate::entries::required::RequiredEntries;
 use crate::objects::known::Known;
@@ -40,10 +40,29 @@ impl ContentPair<'_> {
         class: Class,
         detail: impl Into<String>,
     ) -> Finding {
+        let unsettled = if class.is_about_unusable_value() { self.indexes() } else { Vec::new() };
         Finding::new(class, self.key, detail)
             .value(self.value)
             .object(self.id)
             .item(format!("{}.{}", self.object_type.name, field.full_name))
+            .unsettles(unsettled)
+    }
+
+    /// The indexes whose entries follow from this pair.
+    fn indexes(&self) -> Vec<Option<StorageId>> {
+        let field = self.field;
+        if matches!(field.kind, ResolvedKind::Simple(_)) {
+            // With bytes after the field's key, it is another pair, which no reader finds.
+            if !self.tail.is_empty() {
+                return Vec::new();
+            }
+            let own = field.is_indexed().then_some(field.storage_id);
+            let composite = self.object_type.indexes_of(field).map(|index| index.storage_id);
+            return own.into_iter().chain(composite).map(Some).collect();
+        }
+        // Without its key or its value, an entry of a map has neither.
+        let indexed = field.sub_fields().filter(|sub_field| sub_field.is_indexed());
+        indexed.map(|sub_field| Some(sub_field.storage_id)).collect()
     }
 
     fn not_canonical(&self, field: &ResolvedField, what: &str) -> Finding {

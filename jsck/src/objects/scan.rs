@@ -137,7 +137,9 @@ impl<'a> ObjectScan<'a, '_, '_> {
                 format!("the meta-data names schema index {index}, which has no such object type"),
             ),
         };
-        let finding = Finding::new(class, &bytes, detail).value(value);
+        // Damaged meta-data tells of an object, and which entries that requires is not known. Where
+        // there is no meta-data, there is no object either.
+        let finding = Finding::new(class, &bytes, detail).value(value).unsettles(vec![None]);
         self.out.report(self.about(finding, type_id, &bytes))?;
         Ok(State::Invalid {
             bytes,

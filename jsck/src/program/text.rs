@@ -19,9 +19,9 @@ const SHOWN: usize = 48;
 /// Why a finding is not repaired with `--repair=derived`.
 const NOT_DERIVED: &str =
     "left alone: it is not of an index, and --repair=derived touches nothing else";
-/// The same for an index entry.
+/// The same for an index entry. Which object it belongs to may not be known for sure.
 const OF_KEPT_OBJECT: &str =
-    "left alone: its object has findings that are left alone, and its entries stay with it";
+    "left alone: it may belong to an object with damaged pairs, which stay as they are";
 
 /// Prints findings as they come and a summary at the end.
 pub(super) struct Text<'t, 'o> {
@@ -186,8 +186,8 @@ impl Text<'_, '_> {
     fn mended(&self, report: &Report, mended: &Mended) {
         if mended.left_alone > 0 {
             self.terminal.say(format_args!(
-                "Left alone: {} findings that are not of indexes, or of objects with such findings; \
-                 a --repair of everything mends them",
+                "Left alone: {} findings that are not of indexes, or that may belong to objects with \
+                 damaged pairs; a --repair of everything mends them",
                 mended.left_alone
             ));
         }

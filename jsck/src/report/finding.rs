@@ -4,7 +4,7 @@ use std::fmt::{self, Write};
 
 use permazen::__internal::escape::Escaping;
 use permazen::__internal::layout::OBJECT_SCHEMA_INDEX_SPAN;
-use permazen::{ObjId, kv};
+use permazen::{ObjId, StorageId, kv};
 
 use crate::RepairScope;
 
@@ -29,8 +29,11 @@ pub struct Finding {
     pub detail: String,
     /// The meaning of the key, if it can be decoded.
     pub decoded_key: Option<String>,
-    /// Whether it is an index entry of an object whose own pairs stay although something is wrong
-    /// with them, so that the entry stays too.
+    /// The indexes in which its object requires other entries once this is repaired than it does
+    /// now. `None` stands for all of them, the object schema index included.
+    pub(crate) unsettles: Vec<Option<StorageId>>,
+    /// Whether it is an index entry that follows, or may follow, from a pair that stays although
+    /// something is wrong with it, so that the entry stays too.
     pub(crate) is_of_kept_object: bool,
 }
 
@@ -198,6 +201,21 @@ impl Class {
         )
     }
 
+    /// Whether what a pair of an object holds cannot be taken as it is: a repair removes the pair,
+    /// moves it or makes its value another one.
+    pub(crate) fn is_about_unusable_value(self) -> bool {
+        matches!(
+            self,
+            Class::TrailingGarbage
+                | Class::UndecodableValue
+                | Class::UndecodableElement
+                | Class::NonCanonicalValue
+                | Class::DanglingReference
+                | Class::ListGap
+                | Class::BadListIndex
+        )
+    }
+
     /// Whether an index entry has a value, but is neither missing nor surplus.
     pub(crate) fn is_about_value_of_entry(self) -> bool {
         matches!(self, Class::NonEmptyIndexValue | Class::NonEmptySchemaIndexValue)
@@ -224,8 +242,8 @@ impl fmt::Display for Class {
 
 impl Finding {
     /// Whether a repair with this scope may repair it. If it was found with
-    /// [`RepairScope::Derived`], index entries of an object whose own pairs have a finding are not
-    /// in that scope.
+    /// [`RepairScope::Derived`], index entries that depend on the repair of the object's own pairs
+    /// are not in that scope.
     pub fn is_in(&self, scope: RepairScope) -> bool {
         match scope {
             RepairScope::All => true,
@@ -247,6 +265,7 @@ impl Finding {
             item: None,
             detail: detail.into(),
             decoded_key: None,
+            unsettles: Vec::new(),
             is_of_kept_object: false,
         }
     }
@@ -268,6 +287,11 @@ impl Finding {
 
     pub(crate) fn object(mut self, id: ObjId) -> Self {
         self.object = Some(id);
+        self
+    }
+
+    pub(crate) fn unsettles(mut self, indexes: Vec<Option<StorageId>>) -> Self {
+        self.unsettles = indexes;
         self
     }
 

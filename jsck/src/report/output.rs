@@ -50,7 +50,7 @@ pub(crate) struct Output<'a> {
     pub(crate) kv: &'a dyn KvRead,
     /// Filled in a repair.
     pub(crate) changes: Option<Changes>,
-    /// The objects so far whose damage is out of scope.
+    /// The objects so far with damage that is out of scope and unsettles index entries.
     pub(crate) kept: KeptObjects,
     /// Keys that other pairs of the present object have been moved to.
     pub(crate) taken: BTreeSet<Vec<u8>>,
@@ -111,10 +111,10 @@ impl<'a> Output<'a> {
         self.limit()
     }
 
-    /// Takes index entries out of scope if they are about an object whose own pairs stay although
-    /// something is wrong with them. Which entries are right follows from its pairs as they are;
-    /// which are found missing or surplus, from what a repair would make of the pairs. Objects are
-    /// checked before entries, so all such objects are known then.
+    /// Takes index entries out of scope if they follow from pairs that stay although something is
+    /// wrong with them. Which entries are right follows from the pairs as they are; which are found
+    /// missing or surplus, from what a repair would make of the pairs. Objects are checked before
+    /// entries, so all such objects are known then.
     fn spare_kept_objects(&mut self, finding: &mut Finding) {
         if self.scope == RepairScope::All || finding.class.is_warning() {
             return;
@@ -123,7 +123,7 @@ impl<'a> Output<'a> {
             finding.is_of_kept_object =
                 !finding.class.is_about_value_of_entry() && self.kept.may_have(finding);
         } else if let Some(id) = finding.object {
-            self.kept.add(id);
+            finding.unsettles.iter().for_each(|&index| self.kept.add(id, index));
         }
     }
 

@@ -28,6 +28,10 @@ impl Command for Dump {
         Scope::OwnTransactions { edits: false }
     }
 
+    fn writes_file(&self) -> bool {
+        !file::is_stream(&self.file)
+    }
+
     fn run(&self, context: &mut Context<'_>) -> Result<Answer, Failure> {
         let bounds = self.range.bounds()?;
         let style = if self.indent { Style::Indented } else { Style::Plain };
@@ -37,7 +41,7 @@ impl Command for Dump {
                 xml::dump(kv, bounds.span(), style, to).map_err(failure)
             })
         })?;
-        if !file::is_stream(&self.file) {
+        if self.writes_file() {
             let file = file_text(&self.file);
             out.done(
                 format_args!("Wrote {count} key/value pairs to \"{file}\""),

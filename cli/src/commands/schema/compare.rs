@@ -43,7 +43,7 @@ impl Command for Compare {
                 out.say("");
                 all_effects(&old, &new).iter().for_each(|line| out.say(line));
             }
-            Ok(session.perhaps_lacking(Answer::yes_if(!differ)))
+            Ok(Answer::yes_if(!differ))
         })
     }
 }

@@ -53,6 +53,11 @@ impl Command for Rust {
                 reasons.iter().for_each(|reason| out.say(reason));
             }
         }
-        Ok(session.perhaps_lacking(Answer::yes_if(source.is_ok())))
+        let answer = Answer::yes_if(source.is_ok());
+        // The newest one may be damaged. One that is named is not.
+        Ok(match &self.schema {
+            Some(_) => answer,
+            None => session.perhaps_lacking(answer),
+        })
     }
 }

@@ -43,7 +43,11 @@ impl Command for Show {
                 }
                 xml.trim().lines().for_each(|line| out.say(line));
             }
-            Ok(session.perhaps_lacking(Answer::Yes))
+            // A schema that is named is shown whole, whatever is damaged.
+            Ok(match &self.schema {
+                Some(_) => Answer::Yes,
+                None => session.perhaps_lacking(Answer::Yes),
+            })
         })
     }
 }

@@ -52,11 +52,9 @@ fn wrong(store: &MemoryStore) -> Vec<(Class, Vec<u8>)> {
 }
 
 #[test]
-fn entries_of_an_object_with_damage_stay_with_it() {
+fn entries_that_follow_from_damage_stay_with_it() {
     let (name, age) = ("100000000000000111", "100000000000000112");
     let damages: &[&[(&str, Option<&str>)]] = &[
-        // The object to which the first one refers; only its content is left.
-        &[(BOB, None)],
         // A text without its end, alone and with the entry that it has.
         &[(name, Some("416e6e"))],
         &[
@@ -87,9 +85,8 @@ fn entries_of_an_object_with_damage_stay_with_it() {
 #[test]
 fn a_reference_that_is_kept_can_be_changed_and_its_object_deleted() {
     let store = damaged(&[(BOB, None)]);
-    let before = wrong(&store);
     mend(&store, Options::default().sort_memory);
-    assert_eq!(wrong(&store), before);
+    let before = wrong(&store);
     let database = Database::new(Arc::new(store.clone()));
     let config = TransactionConfig::without_schema().schema_removal(SchemaRemoval::Never);
     let tx = database.begin(&config).expect("begin");
@@ -103,16 +100,68 @@ fn a_reference_that_is_kept_can_be_changed_and_its_object_deleted() {
     assert!(after.len() < before.len(), "{after:?}");
 }
 
+/// There is no object, only its content: its entries are surplus, and those of references to it
+/// follow from values that are kept.
 #[test]
-fn entries_of_other_objects_are_mended() {
+fn all_entries_of_an_object_without_meta_data_go() {
+    let store = damaged(&[(BOB, None)]);
+    let mut right = all(&store);
+    let entries = [
+        "0080011000000000000002",
+        "11426f62001000000000000002",
+        "13ff1000000000000002",
+        "14ff1000000000000002",
+        "1f426f62007f1000000000000002",
+    ];
+    for entry in entries {
+        assert!(right.remove(&bytes(entry)).is_some(), "{entry}");
+    }
+    let (report, _) = mend(&store, Options::default().sort_memory);
+    assert_eq!(report.changes, entries.len() as u64);
+    assert!(all(&store) == right);
+}
+
+/// In each case, something is wrong with the object that has the stale entry, but no entry follows
+/// from that.
+#[test]
+fn damage_from_which_no_entry_follows_keeps_none() {
+    let cases = [
+        (Class::UnknownField, ("100000000000000121", Some("7f"))),
+        (Class::BadCounterValue, ("10000000000000011c", Some("00"))),
+        (Class::NonEmptyElementValue, ("1000000000000001157800", Some("01"))),
+        (Class::BadObjectFlags, (ANN, Some("0105"))),
+        (Class::ObjectMetaTrailingGarbage, (ANN, Some("010000"))),
+        // Beside the pair of the name.
+        (Class::TrailingGarbage, ("10000000000000011100", Some("416e6e00"))),
+        // In a field that has no index of its own, only one with the name.
+        (Class::TrailingGarbage, ("100000000000000112", Some("a700"))),
+    ];
+    for (class, damage) in cases {
+        let store = damaged(&[damage, STALE_ENTRY]);
+        let mut right = all(&store);
+        right.remove(&bytes(STALE_ENTRY.0));
+        let (report, found) = mend(&store, Options::default().sort_memory);
+        assert!(found.iter().any(|finding| finding.class == class), "{class}: {found:?}");
+        assert_eq!((report.changes, all(&store) == right), (1, true), "{class}: {found:?}");
+    }
+    let stored_default = ("100000000000000212", Some("7f"));
+    let store = damaged(&[stored_default, ("11426f6f001000000000000002", Some(""))]);
+    let (report, found) = mend(&store, Options::default().sort_memory);
+    assert!(found.iter().any(|finding| finding.class == Class::DefaultValueStored), "{found:?}");
+    assert_eq!((report.changes, report.left.findings), (1, 1), "{found:?}");
+}
+
+#[test]
+fn entries_of_other_objects_and_indexes_are_mended() {
     let lost = ("11426f62001000000000000002", None);
     let store = damaged(&[("100000000000000112", Some("a700")), STALE_ENTRY, lost]);
     let (report, _) = mend(&store, Options::default().sort_memory);
     // The surplus entry is of the object with damage, the missing one is of another.
-    assert_eq!((report.changes, report.passes), (1, 1));
+    assert_eq!((report.changes, report.passes), (2, 1));
     let now = all(&store);
     let has = |key: &str| now.contains_key(&bytes(key));
-    assert!(has(lost.0) && has(STALE_ENTRY.0));
+    assert!(has(lost.0) && !has(STALE_ENTRY.0));
+    assert!(has("1f416e6e00a71000000000000001") && !has("1f416e6e007f1000000000000001"));
     // Without memory for the objects with damage, no entry is mended.
     let store = damaged(&[("100000000000000112", Some("a700")), lost]);
     let before = all(&store);
