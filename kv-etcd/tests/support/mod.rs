@@ -252,8 +252,20 @@ fn message_len(input: &[u8]) -> Option<usize> {
     (input.len() >= len).then_some(len)
 }
 
-/// Asks a member something without a store.
+/// Asks a member something without a store. Asks again while the member has no leader, as on a
+/// machine that is very busy.
 pub(crate) fn post(port: u16, path: &str, token: &str, body: &str) -> String {
+    for _ in 0..60 {
+        let answer = post_once(port, path, token, body);
+        if !answer.contains("503 Service Unavailable") {
+            return answer;
+        }
+        std::thread::sleep(Duration::from_secs(1));
+    }
+    post_once(port, path, token, body)
+}
+
+fn post_once(port: u16, path: &str, token: &str, body: &str) -> String {
     let mut socket = TcpStream::connect(("127.0.0.1", port)).unwrap();
     let len = body.len();
     write!(socket, "POST /v3/{path} HTTP/1.0\r\nContent-Length: {len}\r\n").unwrap();

@@ -178,15 +178,14 @@ pub fn unless_open_with_sqlite<T>(
     let found = if FileId::TELLS { Identity::at(path).ok().flatten() } else { None };
     let known = known();
     let open_as = |known: &Known| {
-        let (PlaceState::Open(_, noted), Some(found)) = (&known.state, found) else { return None };
+        let (PlaceState::Open(..), Some(found)) = (&known.state, found) else { return None };
         if found.is_while_open(known.id) {
             return Some(OpenWithSqlite::Database);
         }
-        // A connection that only reads has no index before its first read, so it may not be noted.
-        let present = || Identity::at(&beside(&known.place, INDEX)).ok().flatten();
-        let is_it = |index| found.is_while_open(index);
-        let is_index = noted.index.is_some_and(is_it) || present().is_some_and(is_it);
-        is_index.then_some(OpenWithSqlite::Index)
+        // The index that is there now. One that was noted earlier may have been removed since, and
+        // another file may have its number.
+        let index = Identity::at(&beside(&known.place, INDEX)).ok().flatten();
+        index.is_some_and(|index| found.is_while_open(index)).then_some(OpenWithSqlite::Index)
     };
     match known.iter().find_map(open_as) {
         Some(open_as) => Err(open_as),

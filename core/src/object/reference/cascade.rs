@@ -206,8 +206,10 @@ impl Transaction {
                 if it.only_entries {
                     // Only keys can have to wait for the last turn.
                     if !last {
-                        self.unreference_entries(it, cascade)
-                            .map_err(self.in_deletion_of(it.target))?;
+                        self.unreference_entries(it, |holder| {
+                            cascade.tell(it.change.step(holder, it.field, it.target))
+                        })
+                        .map_err(self.in_deletion_of(it.target))?;
                     }
                     continue;
                 }

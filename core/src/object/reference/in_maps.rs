@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use permazen_kv::Direction;
 
-use super::cascade::Cascade;
 use super::check::{NULL, field_or_part};
 use super::unreference::Unreference;
 use crate::id::{ObjId, StorageId};
@@ -110,8 +109,12 @@ impl Transaction {
         Ok(())
     }
 
-    /// Makes the values of the entries null, or removes the entries, and tells this.
-    pub(super) fn unreference_entries(&self, it: &InMaps, cascade: &mut Cascade<'_>) -> Result<()> {
+    /// Makes the values of the entries null, or removes the entries. Calls `tell` with each holder.
+    pub(super) fn unreference_entries(
+        &self,
+        it: &InMaps,
+        mut tell: impl FnMut(ObjId) -> Result<()>,
+    ) -> Result<()> {
         let null = match it.change {
             Unreference::Nullify => Some(NULL),
             Unreference::Remove => None,
@@ -125,7 +128,7 @@ impl Transaction {
             }
             map.unreference_value(key, null)?;
             if told.replace(*holder) != Some(*holder) {
-                cascade.tell(it.change.step(*holder, it.field, it.target))?;
+                tell(*holder)?;
             }
         }
         Ok(())
