@@ -13,7 +13,7 @@ use crate::ids::ProcessId;
 use crate::process::lease::{Process, WAIT};
 use crate::rows::opened as rows;
 use crate::rows::process::{lease, remove_lease};
-use crate::rows::repository::{PageRow, PageState, device, page_row, put_back_page_row};
+use crate::rows::repository::{PageRow, PageState, device, page_row, put_page_row};
 
 /// The pages that this process has open, each with a row in the repository.
 ///
@@ -467,7 +467,7 @@ impl OpenRegistry {
         of_page.commit()?;
         // An eviction that has read before, and would write only now, has set a mark that is gone.
         // This write is its conflict.
-        put_back_page_row(&mut tx, page, &row)?;
+        put_page_row(&mut tx, page, &row)?;
         Ok(tx.commit()?)
     }
 

@@ -193,7 +193,7 @@ pub(crate) fn add_page(tx: &mut dyn KvWrite, row: &PageRow) -> Result<u64> {
     };
     put(tx, &[NEXT_PAGE], (next + 1).to_be_bytes().to_vec())?;
     match row.state {
-        PageState::Making(_) => put(tx, &of_page(BY_NUMBER, next), row.to_bytes())?,
+        PageState::Making(_) => put_page_row(tx, next, row)?,
         _ => name_page(tx, next, row)?,
     }
     Ok(next)
@@ -203,7 +203,7 @@ pub(crate) fn add_page(tx: &mut dyn KvWrite, row: &PageRow) -> Result<u64> {
 pub(crate) fn name_page(tx: &mut dyn KvWrite, number: u64, row: &PageRow) -> Result<()> {
     let row = PageRow { state: PageState::InUse, ..row.clone() };
     put(tx, &by_name(&row.ledger, &row.id), number.to_be_bytes().to_vec())?;
-    put(tx, &of_page(BY_NUMBER, number), row.to_bytes())
+    put_page_row(tx, number, &row)
 }
 
 /// Gives a page that is in use another name, which no page has.
@@ -225,15 +225,14 @@ pub(crate) fn page_row(tx: &dyn KvRead, number: u64) -> Result<Option<PageRow>> 
     row.map(Some).ok_or_else(|| sealed::damaged(NO_PAGE, &key, "it is no page"))
 }
 
-/// Writes the row of a page again, as it was read.
-pub(crate) fn put_back_page_row(tx: &mut dyn KvWrite, number: u64, row: &PageRow) -> Result<()> {
+/// Writes the row of a page.
+pub(crate) fn put_page_row(tx: &mut dyn KvWrite, number: u64, row: &PageRow) -> Result<()> {
     put(tx, &of_page(BY_NUMBER, number), row.to_bytes())
 }
 
 /// Writes that a page is deleted: its rows are removed from now on.
 pub(crate) fn begin_removal(tx: &mut dyn KvWrite, number: u64, row: &PageRow) -> Result<()> {
-    let row = PageRow { state: PageState::Deleting, ..row.clone() };
-    put(tx, &of_page(BY_NUMBER, number), row.to_bytes())
+    put_page_row(tx, number, &PageRow { state: PageState::Deleting, ..row.clone() })
 }
 
 /// Removes the repository's rows of a page.

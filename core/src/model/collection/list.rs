@@ -38,13 +38,6 @@ impl<'t, E: FieldType> ListOf<'t, E> {
         Self::prepared(handle, position)
     }
 
-    /// The view that the setter of the field changes. An object that moves for it moves to be
-    /// changed, not to be read.
-    fn to_replace(handle: Handle<'t>, position: usize) -> Result<Self> {
-        handle.prepare_to_replace(position)?;
-        Self::prepared(handle, position)
-    }
-
     fn prepared(handle: Handle<'t>, position: usize) -> Result<Self> {
         let field = handle.binding.field(position)?;
         let view = handle.tx.core.encoded().list_view(handle.id, field)?;
@@ -271,6 +264,8 @@ impl<'t> Handle<'t> {
         position: usize,
         elements: impl IntoIterator<Item: EncodeAs<E>>,
     ) -> Result<()> {
-        ListOf::<E>::to_replace(*self, position)?.replace(elements)
+        // An object that moves for this moves to be changed, not to be read.
+        self.prepare_to_replace(position)?;
+        ListOf::<E>::prepared(*self, position)?.replace(elements)
     }
 }

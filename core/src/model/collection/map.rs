@@ -33,13 +33,6 @@ impl<'t, K: FieldType, V: FieldType> MapOf<'t, K, V> {
         Self::prepared(handle, position)
     }
 
-    /// The view that the setter of the field changes. An object that moves for it moves to be
-    /// changed, not to be read.
-    fn to_replace(handle: Handle<'t>, position: usize) -> Result<Self> {
-        handle.prepare_to_replace(position)?;
-        Self::prepared(handle, position)
-    }
-
     fn prepared(handle: Handle<'t>, position: usize) -> Result<Self> {
         let field = handle.binding.field(position)?;
         let view = handle.tx.core.encoded().map_view(handle.id, field)?;
@@ -252,6 +245,8 @@ impl<'t> Handle<'t> {
         position: usize,
         entries: impl IntoIterator<Item = (A, B)>,
     ) -> Result<()> {
-        MapOf::<K, V>::to_replace(*self, position)?.replace(entries)
+        // An object that moves for this moves to be changed, not to be read.
+        self.prepare_to_replace(position)?;
+        MapOf::<K, V>::prepared(*self, position)?.replace(entries)
     }
 }

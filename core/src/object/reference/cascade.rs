@@ -5,14 +5,14 @@ use std::collections::{HashMap, HashSet, VecDeque};
 use std::ops::ControlFlow;
 
 use super::check::field_or_part;
-use super::in_maps::InMaps;
+use super::in_maps::{InMaps, is_key};
 use super::incoming::Incoming;
 use super::null_keys::NullKeys;
 use super::types::Going;
 use super::unreference::Unreference;
 use crate::id::{ObjId, StorageId};
 use crate::object::{Result, Transaction};
-use crate::schema::{DeleteAction, SubFieldRole};
+use crate::schema::DeleteAction;
 
 /// One thing that a deletion has done; see [`Transaction::delete_telling`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -237,10 +237,9 @@ impl Transaction {
         for (&(holder, field), _) in counts.iter().filter(|(_, count)| **count > 1) {
             let object_type = self.find_info(holder)?.and_then(|info| info.object_type);
             let part = object_type.as_deref().and_then(|its| Some(field_or_part(its, field)?.1));
-            let parent = part.and_then(|part| part.parent.as_ref());
             // Values that become null stay in entries of their own. Only keys can meet in one
             // entry.
-            if parent.is_some_and(|parent| parent.role == SubFieldRole::MapKey) {
+            if part.is_some_and(|part| is_key(part)) {
                 several.insert((holder, field));
             }
         }

@@ -135,6 +135,7 @@ impl Transaction {
     }
 }
 
-fn is_key(half: &ResolvedField) -> bool {
+/// Whether a sub-field has the keys of a map.
+pub(super) fn is_key(half: &ResolvedField) -> bool {
     half.parent.as_ref().is_some_and(|parent| parent.role == SubFieldRole::MapKey)
 }
