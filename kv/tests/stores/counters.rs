@@ -1,4 +1,4 @@
-//! The counters of stores, and their events for `tracing`.
+//! The counters of stores.
 #![cfg(all(feature = "lmdb", feature = "sqlite", feature = "testsuite"))]
 
 use std::sync::{Arc, Barrier};
@@ -12,36 +12,12 @@ use permazen_kv::memory::MemoryStore;
 use permazen_kv::optimistic::OptimisticDatabase;
 use permazen_kv::prefix::Prefixed;
 use permazen_kv::read_only::ReadOnly;
-use permazen_kv::remote::{RemoteDatabase, SimulatedServer};
 use permazen_kv::sqlite::SqliteStore;
 use permazen_kv::{
     Counters, KvDatabase, KvDatabaseExt, KvError, KvRead, KvWrite, Result, TxOptions,
 };
 
-use crate::support::told::{Collector, Told};
-
-/// A store, with its name and whether it can have conflicts.
-type Store = (&'static str, Box<dyn KvDatabase>, bool);
-
-/// One of each kind.
-fn stores() -> (Vec<Store>, tempfile::TempDir) {
-    let dir = tempfile::tempdir().unwrap();
-    let late = SqliteStore::builder().create(true).late_lock(true);
-    let stores: Vec<Store> = vec![
-        ("memory", Box::new(MemoryStore::new()), false),
-        ("lmdb", Box::new(LmdbStore::open_or_create(dir.path().join("lmdb")).unwrap()), false),
-        (
-            "sqlite",
-            Box::new(SqliteStore::open_or_create(dir.path().join("sqlite")).unwrap()),
-            false,
-        ),
-        ("sqlite, late", Box::new(late.open(dir.path().join("late")).unwrap()), true),
-        ("optimistic", Box::new(OptimisticDatabase::new(MemoryStore::new())), true),
-        ("remote", Box::new(RemoteDatabase::new(SimulatedServer::new())), true),
-        ("remote, checked", Box::new(RemoteDatabase::new(SimulatedServer::checking_reads())), true),
-    ];
-    (stores, dir)
-}
+use crate::support::each_store::{conflict_once, stores};
 
 #[test]
 fn each_store_counts_each_thing_once() {
@@ -86,24 +62,6 @@ fn each_store_counts_each_thing_once() {
         assert_eq!(now.conflicts, first.conflicts, "{name}");
         assert_eq!(now.unknown_outcomes, Some(0), "{name}");
     }
-}
-
-/// One transaction reads a key that another one writes before it commits.
-fn conflict_once(store: &dyn KvDatabase) {
-    let mut attempts = 0;
-    store
-        .write(|tx| {
-            attempts += 1;
-            tx.get(b"key")?;
-            if attempts == 1 {
-                let mut other = store.begin(&TxOptions::writing())?;
-                other.put(b"key", b"other")?;
-                other.commit()?;
-            }
-            tx.put(b"other", b"")
-        })
-        .unwrap();
-    assert_eq!(attempts, 2);
 }
 
 #[test]
@@ -253,69 +211,4 @@ fn nothing_is_counted_unless_a_store_says_so() {
     assert_eq!(plain.counters(), Counters::default());
     let above = OptimisticDatabase::new(plain);
     assert_eq!((above.counters().waits, above.counters().requests), (Some(0), None));
-}
-
-#[test]
-fn a_closure_that_conflicts_once_is_told() {
-    for (name, store) in [
-        (
-            "an optimistic database",
-            Box::new(OptimisticDatabase::new(MemoryStore::new())) as Box<dyn KvDatabase>,
-        ),
-        ("a store on a server", Box::new(RemoteDatabase::new(SimulatedServer::new()))),
-    ] {
-        let heard = Collector::default();
-        heard.hears(|| conflict_once(&store));
-        let of_store = |told: Vec<Told>| -> Vec<Told> {
-            told.into_iter().filter(|told| told.field("store") == name).collect()
-        };
-        let spans = of_store(heard.of("permazen::transaction"));
-        let modes: Vec<_> =
-            spans.iter().map(|span| (span.field("mode"), span.field("failed"))).collect();
-        // The first attempt, the other one within it, and the second attempt.
-        assert_eq!(modes, [("write", "0"), ("write", "0"), ("write", "1")]);
-        assert!(spans.iter().all(|span| span.level == "DEBUG"));
-        let commits = of_store(heard.of("permazen::commit"));
-        let outcomes: Vec<_> = commits.iter().map(|commit| commit.field("outcome")).collect();
-        assert_eq!(outcomes, ["committed", "conflict", "committed"]);
-        // The event of each commit is within the span of its transaction.
-        let of = |at: usize| spans[at].span.unwrap();
-        let within: Vec<_> = commits.iter().map(|told| *told.within.last().unwrap()).collect();
-        assert_eq!(within, [of(1), of(0), of(2)]);
-        let retries = heard.of("permazen::retry");
-        let [retry] = &retries[..] else { panic!("{retries:?}") };
-        assert_eq!((retry.field("failed"), retry.field("reason")), ("1", "conflict"));
-        assert!(retry.field("pause_us").parse::<u64>().unwrap() >= 100);
-        assert!(heard.all_spans_have_ended());
-    }
-}
-
-/// No event contains keys or values, also if something fails.
-#[test]
-fn the_content_of_keys_and_values_is_not_told() {
-    const SECRET: &[u8] = b"secret";
-    let heard = Collector::default();
-    heard.hears(|| {
-        let (stores, _dir) = stores();
-        for (_, store, has_conflicts) in stores {
-            store.write(|tx| tx.put(SECRET, SECRET)).unwrap();
-            store.read(|tx| tx.get(SECRET).map(drop)).unwrap();
-            let long = [SECRET, &[0; 1000]].concat();
-            let _ = store.write(|tx| tx.put(&long, SECRET));
-            let _ = store.write(|tx| tx.put_new(SECRET, SECRET));
-            if has_conflicts {
-                let _ = store.write(|tx| {
-                    let mut other = store.begin(&TxOptions::writing())?;
-                    tx.get(SECRET)?;
-                    other.put(SECRET, SECRET)?;
-                    other.commit()?;
-                    tx.put(SECRET, SECRET)
-                });
-            }
-        }
-    });
-    let told = format!("{:?}", heard.all());
-    assert!(told.contains("conflict") && told.contains("too often"));
-    let hex: String = SECRET.iter().map(|byte| format!("{byte:02x}")).collect();
-    assert!(!told.contains("secret") && !told.contains(&hex), "{told}");
 }

@@ -2,6 +2,8 @@
 #![allow(dead_code, reason = "not each test program uses all of it")]
 #![allow(clippy::unwrap_used, clippy::panic, clippy::print_stdout)]
 
+#[cfg(all(feature = "lmdb", feature = "sqlite", feature = "testsuite"))]
+pub(crate) mod each_store;
 #[cfg(unix)]
 pub(crate) mod in_a_child;
 pub(crate) mod told;
