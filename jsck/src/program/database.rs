@@ -199,7 +199,13 @@ impl Database {
             Store::Other(store) => {
                 let (store, stop) = (store.clone(), host.stop());
                 let (tell, told) = mpsc::channel();
-                thread::spawn(move || tell.send(store.verify()));
+                thread::spawn(move || {
+                    let verified = store.verify();
+                    // The process may end once the result is known. Before that, the store must be
+                    // closed everywhere, or files stay that it would remove.
+                    drop(store);
+                    let _ = tell.send(verified);
+                });
                 loop {
                     match told.recv_timeout(SLICE) {
                         Ok(verified) => break verified,

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use permazen_kv::counting::CountingStore;
 use permazen_kv::memory::MemoryStore;
 use permazen_kv::{KeyRanges, KeySpan, KvDatabase, KvRead, KvWrite, TxOptions, difference_by_scan};
-use permazen_ledger::{MAIN, PageId, Repository};
+use permazen_ledger::{MAIN, PageId, Repository, Secret};
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 
@@ -62,7 +62,10 @@ fn a_check_of_what_was_read_loads_nothing_that_is_shared() {
     let host = Arc::new(CountingStore::new(MemoryStore::new()));
     // Nothing else reads from the host.
     let repository = || Repository::builder(Arc::clone(&host)).manual_maintenance();
-    let page = repository().open_or_create().unwrap().create_page("a", PageId::ROOT).unwrap();
+    // The secret decides where nodes end, and so how deep the tree is.
+    let secret = Secret::new([5; 32]);
+    let created = repository().open_or_create().unwrap();
+    let page = created.create_page_with("a", PageId::ROOT, secret).unwrap();
     let db = page.database(MAIN).unwrap();
     let mut tx = db.begin(&TxOptions::writing()).unwrap();
     (0..20_000_u32).for_each(|key| tx.put(&key.to_be_bytes(), &[0; 40]).unwrap());
