@@ -79,13 +79,18 @@ fn a_server_that_does_not_answer_is_waited_for() {
     // Connections wait in its queue.
     let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let port = silent.local_addr().unwrap().port();
-    for scheme in ["postgres://test@", "etcd://"] {
-        let url = format!("{scheme}127.0.0.1:{port}/none");
-        let output = program(Path::new(&url), &["--wait", "4s", "count Pet"]).output().unwrap();
-        let err = Ran::whole(output).failed(3);
-        assert!(err.starts_with("permazen: waiting for the server\n"), "{err}");
-        assert!(!err.contains("is lost: timed out") && !err.contains("others"), "{err}");
-    }
+    std::thread::scope(|scope| {
+        for scheme in ["postgres://test@", "etcd://"] {
+            scope.spawn(move || {
+                let url = format!("{scheme}127.0.0.1:{port}/none");
+                let output =
+                    program(Path::new(&url), &["--wait", "4s", "count Pet"]).output().unwrap();
+                let err = Ran::whole(output).failed(3);
+                assert!(err.starts_with("permazen: waiting for the server\n"), "{err}");
+                assert!(!err.contains("is lost: timed out") && !err.contains("others"), "{err}");
+            });
+        }
+    });
 }
 
 #[test]

@@ -591,10 +591,24 @@ fn failures_are_told_without_changing_anything() {
             }
         });
         assert_eq!(retried.unwrap(), 4);
-        let conflict = || KvError::from(Conflict::ReadWrite(vec![1].into()));
-        assert!(db.write(|_| Err::<(), _>(conflict())).unwrap_err().is_retryable());
         assert!(db.read(|tx| Ok(tx.get(&[1])?.is_none() && tx.get(&[2])?.is_some())).unwrap());
     });
+}
+
+/// On one store, since all pauses before the last attempt take two seconds.
+#[test]
+fn a_closure_that_always_conflicts_ends_with_its_conflict() {
+    let db = OptimisticDatabase::new(MemoryStore::new());
+    let conflict = || KvError::from(Conflict::ReadWrite(vec![1].into()));
+    let mut calls = 0;
+    let result = db.write(|tx| {
+        calls += 1;
+        tx.put(&[1], &[])?;
+        Err::<(), _>(conflict())
+    });
+    assert!(result.unwrap_err().is_retryable());
+    assert_eq!(calls, 31);
+    assert!(db.read(|tx| Ok(tx.get(&[1])?.is_none())).unwrap());
 }
 
 #[test]

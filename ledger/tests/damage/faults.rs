@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
 use std::time::Duration;
 
 use permazen_kv::fault::FaultStore;
@@ -227,46 +228,53 @@ fn an_unknown_outcome_stays_unknown_if_the_commit_cannot_be_looked_for() {
     let there = made(FaultStore::new(MemoryStore::new()));
     let id = put(&there, MAIN, b"key", b"value");
     let commit = (id, there.remote().commit_bytes(&id).unwrap().unwrap());
-    for (name, work) in works {
-        for later in later {
-            let mut done = 0;
-            for n in 1.. {
-                let host = FaultStore::new(MemoryStore::new());
-                let (page, faults) = (made(host.clone()), host.faults());
-                let mut receiver = page.receive();
-                for (kind, digest) in receiver.wanted(&commit.1).unwrap() {
-                    let bytes = there.remote().piece_bytes(&digest).unwrap().unwrap();
-                    receiver.add_piece(kind, bytes).unwrap();
-                }
-                let is_first = AtomicBool::new(true);
-                faults.fail_from(n, move || match is_first.swap(false, Ordering::Relaxed) {
-                    true => KvError::OutcomeUnknown("cut".into()),
-                    false => later(),
-                });
-                let result = work(&page, &mut receiver, &commit);
-                let hits = faults.hits();
-                faults.stop();
-                let is_there = match name {
-                    "received" => page.commit(&id).is_ok(),
-                    _ => get(&page, b"key").is_some(),
-                };
-                match result {
-                    Ok(()) => assert!(is_there, "{name}, operation {n}"),
-                    Err(error) if is_there => {
-                        let error = KvError::from(error);
-                        assert!(error.is_outcome_unknown(), "{name}, operation {n}: {error}");
-                        done += 1;
-                    }
-                    // It failed before the commit.
-                    Err(_) => {}
-                }
-                if hits == 0 {
-                    break;
-                }
+    let stays_unknown = |name: &str, work: Work, later: MakeError| {
+        let mut done = 0;
+        for n in 1.. {
+            let host = FaultStore::new(MemoryStore::new());
+            let (page, faults) = (made(host.clone()), host.faults());
+            let mut receiver = page.receive();
+            for (kind, digest) in receiver.wanted(&commit.1).unwrap() {
+                let bytes = there.remote().piece_bytes(&digest).unwrap().unwrap();
+                receiver.add_piece(kind, bytes).unwrap();
             }
-            assert!(done > 0, "{name}: no commit was made");
+            let is_first = AtomicBool::new(true);
+            faults.fail_from(n, move || match is_first.swap(false, Ordering::Relaxed) {
+                true => KvError::OutcomeUnknown("cut".into()),
+                false => later(),
+            });
+            let result = work(&page, &mut receiver, &commit);
+            let hits = faults.hits();
+            faults.stop();
+            let is_there = match name {
+                "received" => page.commit(&id).is_ok(),
+                _ => get(&page, b"key").is_some(),
+            };
+            match result {
+                Ok(()) => assert!(is_there, "{name}, operation {n}"),
+                Err(error) if is_there => {
+                    let error = KvError::from(error);
+                    assert!(error.is_outcome_unknown(), "{name}, operation {n}: {error}");
+                    done += 1;
+                }
+                // It failed before the commit.
+                Err(_) => {}
+            }
+            if hits == 0 {
+                break;
+            }
         }
-    }
+        assert!(done > 0, "{name}: no commit was made");
+    };
+    // Each of them waits for a host that is busy.
+    thread::scope(|scope| {
+        for (name, work) in works {
+            for later in later {
+                let stays_unknown = &stays_unknown;
+                scope.spawn(move || stays_unknown(name, work, later));
+            }
+        }
+    });
 }
 
 /// A host without a replica: it can be read while the outcomes of its commits are unknown.
