@@ -8,7 +8,7 @@ use permazen_kv::Writes;
 use permazen_kv::remote::{Closer, Heard, News, NoNews};
 
 use crate::client::{TXN, WATCH, encoded};
-use crate::error::Failure;
+use crate::error::{Failure, ServerError};
 use crate::http::Connection;
 use crate::shared::Shared;
 use crate::wire::{Done, Events, Told, Txn, Watch, WatchRange};
@@ -51,7 +51,7 @@ impl Stream {
                     .map_err(|error| Failure::garbled(error.to_string()))?;
                 return match told {
                     Told { result: Some(events), .. } if !events.canceled => Ok(events),
-                    Told { error: Some(error), .. } => Err(Failure::garbled(error.to_string())),
+                    Told { error: Some(error), .. } => Err(failed(&error)),
                     Told { result: Some(Events { cancel_reason, .. }), .. }
                         if !cancel_reason.is_empty() =>
                     {
@@ -65,6 +65,18 @@ impl Stream {
                 return Err(io::Error::from(io::ErrorKind::UnexpectedEof).into());
             }
         }
+    }
+}
+
+/// The error that ends a stream. Its code has another name in older versions.
+fn failed(error: &serde_json::Value) -> Failure {
+    let code = ["code", "grpc_code"].into_iter().find_map(|name| error.get(name)?.as_i64());
+    let message = error.get("message").and_then(serde_json::Value::as_str);
+    match (code, message) {
+        (Some(code), Some(message)) if code != 0 => {
+            ServerError { code, message: message.to_owned() }.into()
+        }
+        _ => Failure::garbled(error.to_string()),
     }
 }
 
@@ -84,7 +96,7 @@ impl Puts {
         };
         let body = encoded(&Watch { create_request })?;
         let until = Instant::now() + ATTEMPT;
-        let connection = self.0.client.stream(host, WATCH, &body, until)?;
+        let (connection, token) = self.0.client.stream(host, WATCH, &body, until)?;
         let (text, heard) = (Vec::new(), Instant::now());
         let mut stream = Stream { connection, host, text, searched: 0, heard };
         loop {
@@ -94,8 +106,8 @@ impl Puts {
                 Err(failure) => {
                     // A member that does not know the session of the user begins the answer as any
                     // other one, and then refuses in words that differ between versions.
-                    if let Failure::Garbled(_) = failure {
-                        self.0.client.log_out();
+                    if let Failure::Garbled(_) | Failure::Server(_) = failure {
+                        self.0.client.log_out(token.as_ref());
                     }
                     return Err(failure);
                 }
@@ -141,7 +153,9 @@ impl News for Puts {
 
     fn connect(&self) -> Result<(Stream, Closer), NoNews> {
         let host = self.0.client.host();
-        Ok(self.begin(host).inspect_err(|_| self.0.client.avoid(host))?)
+        let begun = self.begin(host).inspect_err(|_| self.0.client.avoid(host));
+        // By the kind of this error, one that refuses is asked less and less often.
+        Ok(begun.map_err(|failure| self.0.error("cannot begin to listen", &failure))?)
     }
 
     fn hear(&self, stream: &mut Stream) -> Result<Heard, NoNews> {

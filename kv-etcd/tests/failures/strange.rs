@@ -96,18 +96,18 @@ fn a_piece_or_an_end_that_is_too_long_is_told_at_once() {
 }
 
 /// An answer that comes as a whole.
-fn ok(json: &str) -> String {
+pub(super) fn ok(json: &str) -> String {
     format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n{json}", json.len())
 }
 
 /// The answer of a cluster to one question for a range, with these fields.
-fn found(cluster: u64, revision: u64, range: &str) -> String {
+pub(super) fn found(cluster: u64, revision: u64, range: &str) -> String {
     let header = format!(r#"{{"cluster_id":"{cluster}","revision":"{revision}"}}"#);
     ok(&format!(r#"{{"header":{header},"responses":[{{"response_range":{{{range}}}}}]}}"#))
 }
 
 /// The answer to the question whether the store `db` is there; `None` if another one is asked.
-fn horizon(request: &str) -> Option<String> {
+pub(super) fn horizon(request: &str) -> Option<String> {
     let key = r#""key":"ZGI6aA==""#;
     request.contains(key).then(|| found(7, 9, &format!(r#""kvs":[{{{key}}}]"#)))
 }
