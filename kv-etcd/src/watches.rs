@@ -101,7 +101,10 @@ impl Puts {
         let mut stream = Stream { connection, host, text, searched: 0, heard };
         loop {
             match stream.next(until) {
-                Ok(Events { created: true, .. }) => break,
+                Ok(Events { created: true, header, .. }) => {
+                    self.0.client.note(host, header)?;
+                    break;
+                }
                 Ok(_) => {}
                 Err(failure) => {
                     // A member that does not know the session of the user begins the answer as any
@@ -136,7 +139,8 @@ impl Puts {
                 let success = vec![self.0.horizon()];
                 let body = encoded(&Txn { success, ..Txn::default() })?;
                 let until = Instant::now() + ATTEMPT;
-                self.0.client.ask_one::<Done>(stream.host, TXN, &body, until)?;
+                let done = self.0.client.ask_one::<Done>(stream.host, TXN, &body, until)?;
+                self.0.client.note(stream.host, done.header)?;
                 Ok(Heard::Nothing)
             }
             Err(failure) => Err(failure),
@@ -170,14 +174,20 @@ mod tests {
     use std::net::TcpListener;
     use std::thread;
 
+    use permazen_kv::KvError;
+
     use super::*;
     use crate::address::Address;
     use crate::client::Client;
     use crate::layout::Layout;
+    use crate::wire::Header;
 
     /// A store at a member that begins a watch, tells how far it has come, and then nothing.
     fn watching() -> Puts {
-        const TOLD: &str = "{\"result\":{\"created\":true}}\n{\"result\":{}}\n";
+        const TOLD: &str = concat!(
+            r#"{"result":{"header":{"cluster_id":"7","revision":"9"},"created":true}}"#,
+            "\n{\"result\":{}}\n"
+        );
         let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
         let port = listener.local_addr().unwrap().port();
         thread::spawn(move || {
@@ -207,5 +217,17 @@ mod tests {
         stream.heard = long_ago;
         let failure = puts.next(&mut stream).unwrap_err();
         assert!(failure.to_string().contains("how far it has come"), "{failure}");
+    }
+
+    /// As when an address leads elsewhere since the store was opened.
+    #[test]
+    fn a_member_of_another_cluster_is_not_listened_to() {
+        let puts = watching();
+        puts.0.client.note(0, Header { cluster_id: 8, revision: 9 }).unwrap();
+        let failure = puts.connect().map(drop).unwrap_err();
+        // By its kind, the pauses before the next attempts grow.
+        let error = failure.downcast_ref::<KvError>().unwrap();
+        assert!(matches!(error, KvError::Open { .. }), "{error}");
+        assert!(error.to_string().contains("another cluster"), "{error}");
     }
 }
