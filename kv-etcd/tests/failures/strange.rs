@@ -174,6 +174,49 @@ fn pairs_that_were_not_asked_for_are_refused() {
     }
 }
 
+/// A sweep removes what it finds, so it would remove records of others.
+#[test]
+fn tokens_that_were_not_asked_for_are_not_swept() {
+    let (removals, range) = (Arc::new(AtomicUsize::new(0)), Arc::new(Mutex::new(String::new())));
+    let (count, answer) = (Arc::clone(&removals), Arc::clone(&range));
+    let port = member(move |request| {
+        if horizon(request).is_some() {
+            // It stands at revision 5, and was raised just now.
+            let value = BASE64_STANDARD.encode([5_i64.to_be_bytes(), 9_i64.to_be_bytes()].concat());
+            return found(7, 9, &format!(r#""kvs":[{{"key":"ZGI6aA==","value":"{value}"}}]"#));
+        }
+        let is_removal = request.contains("request_delete_range");
+        count.fetch_add(usize::from(is_removal), Ordering::Relaxed);
+        found(7, 9, &answer.lock().unwrap())
+    });
+    let store = EtcdStore::open(&format!("etcd://127.0.0.1:{port}/db")).unwrap();
+    let sweep = |tokens: &[(&str, i64)]| {
+        let token = |(key, revision): &(&str, i64)| {
+            let key = BASE64_STANDARD.encode(key);
+            format!(r#"{{"key":"{key}","value":"YQ==","mod_revision":"{revision}"}}"#)
+        };
+        let kvs: Vec<String> = tokens.iter().map(token).collect();
+        *range.lock().unwrap() = format!(r#""kvs":[{}]"#, kvs.join(","));
+        store.sweep()
+    };
+    let strange: [&[(&str, i64)]; 7] = [
+        &[("db:s", 5)],
+        &[("db:u", 5)],
+        &[("db:dn", 5)],
+        &[("xy:ta", 5)],
+        &[("db:ta", 5), ("db:ta", 5)],
+        &[("db:tb", 5), ("db:ta", 5)],
+        &[("db:ta", 6)],
+    ];
+    for tokens in strange {
+        let error = sweep(tokens).unwrap_err().to_string();
+        assert!(error.contains("the server has sent"), "{tokens:?}: {error}");
+    }
+    assert_eq!(removals.load(Ordering::Relaxed), 0);
+    sweep(&[("db:ta", 4), ("db:tb", 5)]).unwrap();
+    assert!(removals.load(Ordering::Relaxed) > 0);
+}
+
 /// The members after it are asked, as after an answer of another cluster.
 #[test]
 fn a_member_that_does_not_say_the_revision_is_asked_no_more() {
