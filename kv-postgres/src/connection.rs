@@ -104,39 +104,48 @@ impl Connection {
         if let Some(own) = &address.own {
             check_own_key(&own.key)?;
         }
-        let socket = connect(host, &address.tls, address.own.as_ref(), limit)?;
-        socket.limit_writes(CONGESTED)?;
-        let mut connection = Connection {
-            socket,
-            process: Process::this(),
-            patience: Duration::ZERO,
-            input: BytesMut::with_capacity(READ),
-            arriving: vec![0; READ].into(),
-            output: BytesMut::new(),
-            prepared: HashMap::new(),
-            keeps_statements: !address.pooled,
-            in_batch: 0,
-            batches: VecDeque::new(),
-            limit,
-            is_broken: false,
-            status: b'I',
-            notified: VecDeque::new(),
-            listens: false,
-            server: Server::default(),
-            is_standby: false,
-            failed_at: 0,
-            was_answered: false,
-            counts: Arc::clone(counts),
-            store: address.to_string(),
-            host: host.to_string(),
+        let begin = |socket: Box<dyn Socket>, first: Instant| -> Result<Self, Failure> {
+            socket.limit_writes(CONGESTED)?;
+            let mut connection = Connection {
+                socket,
+                process: Process::this(),
+                patience: Duration::ZERO,
+                input: BytesMut::with_capacity(READ),
+                arriving: vec![0; READ].into(),
+                output: BytesMut::new(),
+                prepared: HashMap::new(),
+                keeps_statements: !address.pooled,
+                in_batch: 0,
+                batches: VecDeque::new(),
+                limit,
+                is_broken: false,
+                status: b'I',
+                notified: VecDeque::new(),
+                listens: false,
+                server: Server::default(),
+                is_standby: false,
+                failed_at: 0,
+                was_answered: false,
+                counts: Arc::clone(counts),
+                store: address.to_string(),
+                host: host.to_string(),
+            };
+            let logged_in = connection.log_in(address, host, first, until);
+            logged_in.map_err(|failure| failure.of_certificate(address.own.as_ref()))?;
+            Ok(connection)
         };
-        let logged_in = connection.log_in(address, host, until);
-        logged_in.map_err(|failure| failure.of_certificate(address.own.as_ref()))?;
-        Ok(connection)
+        connect(host, &address.tls, address.own.as_ref(), until, begin)
     }
 
-    /// All of it must be done by `until`, because a server could send messages without end.
-    fn log_in(&mut self, address: &Address, host: &Host, until: Instant) -> Result<(), Failure> {
+    /// The server must say something by `first`. All of it must be done by `until`, because a server
+    /// could send messages without end.
+    fn log_in(
+        &mut self,
+        address: &Address,
+        host: &Host,
+        first: Instant,
+        until: Instant,
+    ) -> Result<(), Failure> {
         let parameters = [
             ("user", &address.user[..]),
             ("database", &address.database),
@@ -146,9 +155,11 @@ impl Connection {
         let options = address.options.as_deref().map(|options| ("options", options));
         frontend::startup_message(parameters.into_iter().chain(options), &mut self.output)?;
         self.send()?;
-        let mut scram = None;
+        let (mut scram, mut next) = (None, first);
         loop {
-            match self.receive(until)? {
+            let message = self.receive(next)?;
+            next = until;
+            match message {
                 Message::AuthenticationOk => {}
                 Message::AuthenticationCleartextPassword => {
                     frontend::password_message(&address.password_for(host)?, &mut self.output)?;
