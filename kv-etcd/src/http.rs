@@ -119,11 +119,10 @@ impl Connection {
                 return Err(io::Error::from(io::ErrorKind::ConnectionRefused).into());
             }
             socket.set_nodelay(true)?;
-            limit(&socket, until)?;
             Ok(match encryption {
                 None => Socket::Plain(socket),
                 Some(encryption) => {
-                    Socket::Encrypted(Box::new(encryption.begin(socket, &host.name)?))
+                    Socket::Encrypted(Box::new(encryption.begin(socket, &host.name, until)?))
                 }
             })
         };

@@ -95,7 +95,7 @@ pub(crate) fn connect<T>(
                     return begin(Box::new(socket), until);
                 };
                 ask_to_encrypt(&mut socket)?;
-                begin(Box::new(encryption.begin(socket, &host.name)?), until)
+                begin(Box::new(encryption.begin(socket, &host.name, until)?), until)
             };
             host.connect(until, begin, |failure: &Failure| matches!(failure, Failure::Lost(_)))
         }

@@ -5,7 +5,7 @@ use std::net::TcpListener;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use base64::prelude::{BASE64_STANDARD, Engine as _};
 use permazen_kv::{Direction, KeySpan, KvDatabase, KvDatabaseExt, TxOptions};
@@ -93,6 +93,30 @@ fn a_piece_or_an_end_that_is_too_long_is_told_at_once() {
         let text = error.to_string();
         assert!(!error.is_retryable() && text.contains("does not speak HTTP"), "{text}");
     }
+}
+
+/// Each byte comes in time, and the message that they are of does not end.
+#[test]
+fn a_member_that_begins_to_encrypt_without_end_is_given_up() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    thread::spawn(move || {
+        for mut client in listener.incoming().flatten() {
+            // The beginning of the longest record.
+            let _ = client.write_all(b"\x16\x03\x03\x40\0");
+            thread::spawn(move || {
+                while client.write_all(b"\x02").is_ok() {
+                    thread::sleep(Duration::from_millis(10));
+                }
+            });
+        }
+    });
+    let (start, wait) = (Instant::now(), Duration::from_millis(500));
+    let opening = EtcdStore::builder().wait(wait);
+    let error = opening.open(&format!("etcd://127.0.0.1:{port}/db?tls=unverified")).unwrap_err();
+    assert!(error.is_retryable() && error.to_string().contains("no connection"), "{error}");
+    // The record would take almost three minutes.
+    assert!(start.elapsed() < Duration::from_secs(60), "{:?}", start.elapsed());
 }
 
 /// An answer that comes as a whole.
