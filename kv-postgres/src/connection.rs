@@ -17,12 +17,12 @@ use permazen_kv::__internal::Process;
 use permazen_kv::remote::{Closer, Request, ServerCounts};
 use postgres_protocol::authentication::md5_hash;
 use postgres_protocol::authentication::sasl::{ChannelBinding, SCRAM_SHA_256, ScramSha256};
-use postgres_protocol::message::backend::{ErrorFields, Message};
+use postgres_protocol::message::backend::Message;
 use postgres_protocol::message::frontend;
 
 use crate::address::Address;
 use crate::dialect::Server;
-use crate::error::{Failure, ServerError};
+use crate::error::{Failure, ServerError, server_error};
 use crate::host::Host;
 use crate::names;
 use crate::passwords::check_own_key;
@@ -473,7 +473,32 @@ impl Connection {
     fn send(&mut self) -> Result<(), Failure> {
         let sent = self.send_all();
         self.output.clear();
-        sent.map_err(|error| self.lost(error))
+        sent.map_err(|error| {
+            let last = self.last_error();
+            self.lost(error).because_of(last.as_ref())
+        })
+    }
+
+    /// The error with which the server has ended the connection, if it has come. To be asked when
+    /// nothing can be sent any more. All other messages are dropped.
+    fn last_error(&mut self) -> Option<ServerError> {
+        if self.is_broken || !self.is_of_this_process() {
+            return None;
+        }
+        let until = Instant::now() + self.limit;
+        loop {
+            match self.received().ok()? {
+                Some(Message::ErrorResponse(body)) => {
+                    let error = server_error(body.fields()).ok()?;
+                    if error.ends_connection() {
+                        return Some(error);
+                    }
+                }
+                Some(_) => {}
+                None if Instant::now() >= until => return None,
+                None => self.be_patient(SHORTEST).and_then(|()| self.read_some()).ok()?,
+            }
+        }
     }
 
     /// Sends the messages that were added. A server that takes no more of them may itself be
@@ -580,7 +605,7 @@ impl Drop for Connection {
             self.output.clear();
             frontend::terminate(&mut self.output);
             // The server notices it anyway.
-            let _ = self.send();
+            let _ = self.send_all();
         }
     }
 }
@@ -601,23 +626,4 @@ fn strange(what: &'static str) -> io::Error {
 fn is_pause(error: &io::Error) -> bool {
     use io::ErrorKind::{Interrupted, TimedOut, WouldBlock};
     matches!(error.kind(), Interrupted | TimedOut | WouldBlock)
-}
-
-fn server_error(mut fields: ErrorFields<'_>) -> io::Result<ServerError> {
-    let mut error = ServerError::default();
-    while let Some(field) = fields.next()? {
-        let value = String::from_utf8_lossy(field.value_bytes()).into_owned();
-        match field.type_() {
-            b'C' => error.code = value,
-            b'M' => error.message = value,
-            // Some proxies send only this field, which a server may translate.
-            b'S' if error.severity.is_empty() => error.severity = value,
-            b'V' => error.severity = value,
-            b'D' => error.detail = value,
-            b'n' => error.constraint = value,
-            b't' => error.table = value,
-            _ => {}
-        }
-    }
-    Ok(error)
 }
