@@ -81,6 +81,8 @@ pub(crate) struct UnderWay {
     connection: Connection,
     host: usize,
     request: Request,
+    /// The token that it was sent with.
+    token: Option<Arc<str>>,
     /// When it is given up.
     until: Instant,
 }
@@ -213,9 +215,14 @@ impl Client {
         Ok(Some(token))
     }
 
-    /// The next request logs in again.
-    pub(crate) fn log_out(&self) {
-        self.lock().token = None;
+    /// The next request logs in again, unless another one has done so since one with the token
+    /// `used` was sent.
+    pub(crate) fn log_out(&self, used: Option<&Arc<str>>) {
+        let is_used = |token: &Arc<str>| used.is_some_and(|used| Arc::ptr_eq(used, token));
+        let mut state = self.lock();
+        if state.token.as_ref().is_some_and(is_used) {
+            state.token = None;
+        }
     }
 
     /// Sends a question to a member, and does not wait for the answer.
@@ -234,7 +241,7 @@ impl Client {
         let mut connection = self.connect(host, until)?;
         let request = self.counts.request(kind_of(path));
         match connection.send(path, token.as_deref(), body, until) {
-            Ok(()) => Ok(UnderWay { connection, host, request, until }),
+            Ok(()) => Ok(UnderWay { connection, host, request, token, until }),
             Err(failure) => {
                 request.failed(&self.address, &self.name_of(host));
                 Err(failure)
@@ -279,7 +286,7 @@ impl Client {
 
     /// Waits for the answer to a question.
     pub(crate) fn receive<T: DeserializeOwned>(&self, under_way: UnderWay) -> Tried<T> {
-        let UnderWay { mut connection, host, request, until } = under_way;
+        let UnderWay { mut connection, host, request, token, until } = under_way;
         let received = connection.receive(until);
         let received = received.inspect_err(|_| request.failed(&self.address, &self.name_of(host)));
         let answer = received?;
@@ -295,7 +302,7 @@ impl Client {
         if let Err(Failure::Server(error)) = &parsed
             && error.is_logged_out()
         {
-            self.log_out();
+            self.log_out(token.as_ref());
         }
         parsed
     }
@@ -430,19 +437,21 @@ impl Client {
         Ok(())
     }
 
-    /// A connection on which answers to one question come as long as it is open.
+    /// A connection on which answers to one question come as long as it is open, and the token that
+    /// the question was sent with.
     pub(crate) fn stream(
         &self,
         host: usize,
         path: &str,
         body: &[u8],
         until: Instant,
-    ) -> Tried<Connection> {
-        let UnderWay { mut connection, request, until, .. } = self.send(host, path, body, until)?;
+    ) -> Tried<(Connection, Option<Arc<str>>)> {
+        let sent = self.send(host, path, body, until)?;
+        let UnderWay { mut connection, request, token, until, .. } = sent;
         let head = connection.receive_head(until);
         if let Ok(200) = head {
             request.answered(&self.address, &self.name_of(host));
-            return Ok(connection);
+            return Ok((connection, token));
         }
         request.failed(&self.address, &self.name_of(host));
         let status = head?;
@@ -450,7 +459,7 @@ impl Client {
         while connection.chunk(&mut body, until)? {}
         let failure = refusal(&Answer { status, body });
         if failure.server().is_some_and(ServerError::is_logged_out) {
-            self.log_out();
+            self.log_out(token.as_ref());
         }
         Err(failure)
     }

@@ -92,12 +92,6 @@ fn left(until: Instant) -> Duration {
     until.saturating_duration_since(Instant::now())
 }
 
-/// How long the first of `addresses` addresses may take to answer. One that says nothing must leave
-/// time for the others.
-fn share(left: Duration, addresses: usize) -> Duration {
-    (left / u32::try_from(addresses).unwrap_or(u32::MAX).max(1)).max(SHORTEST)
-}
-
 fn too_late() -> io::Error {
     io::Error::new(io::ErrorKind::TimedOut, "no answer in time")
 }
@@ -120,38 +114,28 @@ impl Connection {
         encryption: Option<&Encryption>,
         until: Instant,
     ) -> Result<Self, Failure> {
-        let mut failure = io::Error::from(io::ErrorKind::NotFound);
-        let addresses = host.addresses().map_err(Failure::Unreachable)?;
-        for (at, address) in addresses.iter().enumerate() {
-            let share = share(left(until), addresses.len() - at);
-            match TcpStream::connect_timeout(address, share) {
-                Ok(socket) if leads_back(&socket) => {
-                    failure = io::ErrorKind::ConnectionRefused.into();
-                }
-                Ok(socket) => {
-                    let set = socket.set_nodelay(true).and_then(|()| limit(&socket, until));
-                    set.map_err(Failure::Unreachable)?;
-                    let socket = match encryption {
-                        None => Socket::Plain(socket),
-                        Some(encryption) => {
-                            Socket::Encrypted(Box::new(encryption.begin(socket, &host.name)?))
-                        }
-                    };
-                    let (host, input) = (host.to_string(), Vec::new());
-                    let (is_reusable, has_answered) = (true, false);
-                    return Ok(Connection {
-                        socket,
-                        host,
-                        input,
-                        start: 0,
-                        is_reusable,
-                        has_answered,
-                    });
-                }
-                Err(error) => failure = error,
+        let begin = |socket: TcpStream, until: Instant| -> Result<Socket, Failure> {
+            if leads_back(&socket) {
+                return Err(io::Error::from(io::ErrorKind::ConnectionRefused).into());
             }
-        }
-        Err(Failure::Unreachable(failure))
+            socket.set_nodelay(true)?;
+            Ok(match encryption {
+                None => Socket::Plain(socket),
+                Some(encryption) => {
+                    Socket::Encrypted(Box::new(encryption.begin(socket, &host.name, until)?))
+                }
+            })
+        };
+        let is_lost =
+            |failure: &Failure| matches!(failure, Failure::Lost(_) | Failure::Unreachable(_));
+        let socket = host.connect(until, begin, is_lost).map_err(|failure| match failure {
+            // Nothing was sent yet.
+            Failure::Lost(error) => Failure::Unreachable(error),
+            other => other,
+        })?;
+        let (host, input) = (host.to_string(), Vec::new());
+        let (is_reusable, has_answered) = (true, false);
+        Ok(Connection { socket, host, input, start: 0, is_reusable, has_answered })
     }
 
     /// Whether another request can be sent on it: the server has neither closed it nor sent

@@ -27,6 +27,8 @@ const LARGEST_GAP: usize = 1 << 12;
 
 const UNANSWERED: &str = "the server has not answered each question";
 
+pub(crate) const NOT_ASKED_FOR: &str = "the server has sent a pair that was not asked for";
+
 /// The keys that a transaction has read.
 #[derive(Debug, Default)]
 pub(crate) struct Seen {
@@ -244,8 +246,7 @@ impl Reading {
                 let key = self.shared.layout.key_of(&record.key);
                 // If the scan continued after another key, it would not come to an end.
                 let Some(key) = key.filter(|key| is_next(&rest, last.as_ref(), key)) else {
-                    let what = "the server has sent a pair that was not asked for";
-                    return Err(self.error(&Failure::garbled(what)));
+                    return Err(self.error(&Failure::garbled(NOT_ASKED_FOR)));
                 };
                 last = Some(key.clone());
                 match value_of(&key, &record.value) {

@@ -12,6 +12,7 @@ use rand::Rng;
 
 use crate::error::Failure;
 use crate::layout::{Horizon, Token};
+use crate::reading::NOT_ASKED_FOR;
 use crate::shared::Shared;
 use crate::wire::{Compare, Delete, Done, Op, Range, Record, Txn};
 
@@ -57,6 +58,22 @@ pub(crate) fn sweep(shared: &Shared, wait: Duration) -> Result<u64> {
     };
     run().map_err(|failure| shared.error("cannot sweep", &failure))?;
     Ok(swept)
+}
+
+/// Fails unless these are records of tokens from `from` on, in their order, that were written up to
+/// the horizon. Otherwise records of others would be removed, or the sweep would come to no end.
+fn check(shared: &Shared, tokens: &[Record], from: &[u8], horizon: i64) -> Tried<()> {
+    let end = shared.layout.tokens().1;
+    let mut last: Option<&Record> = None;
+    for token in tokens {
+        let is_in_range = token.key[..] >= *from && token.key[..] < end[..];
+        let is_next = last.is_none_or(|last| last.key < token.key);
+        if !is_in_range || !is_next || token.mod_revision > horizon {
+            return Err(Failure::garbled(NOT_ASKED_FOR));
+        }
+        last = Some(token);
+    }
+    Ok(())
 }
 
 /// Raises the horizon, if `distance` revisions have passed since that was done last. Returns where
@@ -106,6 +123,7 @@ fn sweep_some(
     let txn = Txn { success: vec![Op::Range(range)], ..Txn::default() };
     let (_, done) = shared.client.txn(&txn, until)?;
     let Some(found) = done.found().next() else { return Ok((0, true)) };
+    check(shared, &found.kvs, from, horizon)?;
     let is_last = found.kvs.len() < TOKENS;
     if let Some(last) = found.kvs.last() {
         *from = permazen_kv::key::next_key(&last.key);

@@ -8,7 +8,7 @@ use permazen_kv::Writes;
 use permazen_kv::remote::{Closer, Heard, News, NoNews};
 
 use crate::client::{TXN, WATCH, encoded};
-use crate::error::Failure;
+use crate::error::{Failure, ServerError};
 use crate::http::Connection;
 use crate::shared::Shared;
 use crate::wire::{Done, Events, Told, Txn, Watch, WatchRange};
@@ -51,7 +51,7 @@ impl Stream {
                     .map_err(|error| Failure::garbled(error.to_string()))?;
                 return match told {
                     Told { result: Some(events), .. } if !events.canceled => Ok(events),
-                    Told { error: Some(error), .. } => Err(Failure::garbled(error.to_string())),
+                    Told { error: Some(error), .. } => Err(failed(&error)),
                     Told { result: Some(Events { cancel_reason, .. }), .. }
                         if !cancel_reason.is_empty() =>
                     {
@@ -65,6 +65,18 @@ impl Stream {
                 return Err(io::Error::from(io::ErrorKind::UnexpectedEof).into());
             }
         }
+    }
+}
+
+/// The error that ends a stream. Its code has another name in older versions.
+fn failed(error: &serde_json::Value) -> Failure {
+    let code = ["code", "grpc_code"].into_iter().find_map(|name| error.get(name)?.as_i64());
+    let message = error.get("message").and_then(serde_json::Value::as_str);
+    match (code, message) {
+        (Some(code), Some(message)) if code != 0 => {
+            ServerError { code, message: message.to_owned() }.into()
+        }
+        _ => Failure::garbled(error.to_string()),
     }
 }
 
@@ -84,18 +96,21 @@ impl Puts {
         };
         let body = encoded(&Watch { create_request })?;
         let until = Instant::now() + ATTEMPT;
-        let connection = self.0.client.stream(host, WATCH, &body, until)?;
+        let (connection, token) = self.0.client.stream(host, WATCH, &body, until)?;
         let (text, heard) = (Vec::new(), Instant::now());
         let mut stream = Stream { connection, host, text, searched: 0, heard };
         loop {
             match stream.next(until) {
-                Ok(Events { created: true, .. }) => break,
+                Ok(Events { created: true, header, .. }) => {
+                    self.0.client.note(host, header)?;
+                    break;
+                }
                 Ok(_) => {}
                 Err(failure) => {
                     // A member that does not know the session of the user begins the answer as any
                     // other one, and then refuses in words that differ between versions.
-                    if let Failure::Garbled(_) = failure {
-                        self.0.client.log_out();
+                    if let Failure::Garbled(_) | Failure::Server(_) = failure {
+                        self.0.client.log_out(token.as_ref());
                     }
                     return Err(failure);
                 }
@@ -124,7 +139,8 @@ impl Puts {
                 let success = vec![self.0.horizon()];
                 let body = encoded(&Txn { success, ..Txn::default() })?;
                 let until = Instant::now() + ATTEMPT;
-                self.0.client.ask_one::<Done>(stream.host, TXN, &body, until)?;
+                let done = self.0.client.ask_one::<Done>(stream.host, TXN, &body, until)?;
+                self.0.client.note(stream.host, done.header)?;
                 Ok(Heard::Nothing)
             }
             Err(failure) => Err(failure),
@@ -141,7 +157,9 @@ impl News for Puts {
 
     fn connect(&self) -> Result<(Stream, Closer), NoNews> {
         let host = self.0.client.host();
-        Ok(self.begin(host).inspect_err(|_| self.0.client.avoid(host))?)
+        let begun = self.begin(host).inspect_err(|_| self.0.client.avoid(host));
+        // By the kind of this error, one that refuses is asked less and less often.
+        Ok(begun.map_err(|failure| self.0.error("cannot begin to listen", &failure))?)
     }
 
     fn hear(&self, stream: &mut Stream) -> Result<Heard, NoNews> {
@@ -156,14 +174,20 @@ mod tests {
     use std::net::TcpListener;
     use std::thread;
 
+    use permazen_kv::KvError;
+
     use super::*;
     use crate::address::Address;
     use crate::client::Client;
     use crate::layout::Layout;
+    use crate::wire::Header;
 
     /// A store at a member that begins a watch, tells how far it has come, and then nothing.
     fn watching() -> Puts {
-        const TOLD: &str = "{\"result\":{\"created\":true}}\n{\"result\":{}}\n";
+        const TOLD: &str = concat!(
+            r#"{"result":{"header":{"cluster_id":"7","revision":"9"},"created":true}}"#,
+            "\n{\"result\":{}}\n"
+        );
         let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
         let port = listener.local_addr().unwrap().port();
         thread::spawn(move || {
@@ -193,5 +217,17 @@ mod tests {
         stream.heard = long_ago;
         let failure = puts.next(&mut stream).unwrap_err();
         assert!(failure.to_string().contains("how far it has come"), "{failure}");
+    }
+
+    /// As when an address leads elsewhere since the store was opened.
+    #[test]
+    fn a_member_of_another_cluster_is_not_listened_to() {
+        let puts = watching();
+        puts.0.client.note(0, Header { cluster_id: 8, revision: 9 }).unwrap();
+        let failure = puts.connect().map(drop).unwrap_err();
+        // By its kind, the pauses before the next attempts grow.
+        let error = failure.downcast_ref::<KvError>().unwrap();
+        assert!(matches!(error, KvError::Open { .. }), "{error}");
+        assert!(error.to_string().contains("another cluster"), "{error}");
     }
 }

@@ -311,6 +311,7 @@ pub(crate) struct Told {
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(crate) struct Events {
+    pub(crate) header: Header,
     pub(crate) created: bool,
     pub(crate) canceled: bool,
     #[serde(alias = "cancelReason")]

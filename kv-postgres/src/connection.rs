@@ -17,12 +17,12 @@ use permazen_kv::__internal::Process;
 use permazen_kv::remote::{Closer, Request, ServerCounts};
 use postgres_protocol::authentication::md5_hash;
 use postgres_protocol::authentication::sasl::{ChannelBinding, SCRAM_SHA_256, ScramSha256};
-use postgres_protocol::message::backend::{ErrorFields, Message};
+use postgres_protocol::message::backend::Message;
 use postgres_protocol::message::frontend;
 
 use crate::address::Address;
 use crate::dialect::Server;
-use crate::error::{Failure, ServerError};
+use crate::error::{Failure, ServerError, server_error};
 use crate::host::Host;
 use crate::names;
 use crate::passwords::check_own_key;
@@ -104,39 +104,48 @@ impl Connection {
         if let Some(own) = &address.own {
             check_own_key(&own.key)?;
         }
-        let socket = connect(host, &address.tls, address.own.as_ref(), limit)?;
-        socket.limit_writes(CONGESTED)?;
-        let mut connection = Connection {
-            socket,
-            process: Process::this(),
-            patience: Duration::ZERO,
-            input: BytesMut::with_capacity(READ),
-            arriving: vec![0; READ].into(),
-            output: BytesMut::new(),
-            prepared: HashMap::new(),
-            keeps_statements: !address.pooled,
-            in_batch: 0,
-            batches: VecDeque::new(),
-            limit,
-            is_broken: false,
-            status: b'I',
-            notified: VecDeque::new(),
-            listens: false,
-            server: Server::default(),
-            is_standby: false,
-            failed_at: 0,
-            was_answered: false,
-            counts: Arc::clone(counts),
-            store: address.to_string(),
-            host: host.to_string(),
+        let begin = |socket: Box<dyn Socket>, first: Instant| -> Result<Self, Failure> {
+            socket.limit_writes(CONGESTED)?;
+            let mut connection = Connection {
+                socket,
+                process: Process::this(),
+                patience: Duration::ZERO,
+                input: BytesMut::with_capacity(READ),
+                arriving: vec![0; READ].into(),
+                output: BytesMut::new(),
+                prepared: HashMap::new(),
+                keeps_statements: !address.pooled,
+                in_batch: 0,
+                batches: VecDeque::new(),
+                limit,
+                is_broken: false,
+                status: b'I',
+                notified: VecDeque::new(),
+                listens: false,
+                server: Server::default(),
+                is_standby: false,
+                failed_at: 0,
+                was_answered: false,
+                counts: Arc::clone(counts),
+                store: address.to_string(),
+                host: host.to_string(),
+            };
+            let logged_in = connection.log_in(address, host, first, until);
+            logged_in.map_err(|failure| failure.of_certificate(address.own.as_ref()))?;
+            Ok(connection)
         };
-        let logged_in = connection.log_in(address, host, until);
-        logged_in.map_err(|failure| failure.of_certificate(address.own.as_ref()))?;
-        Ok(connection)
+        connect(host, &address.tls, address.own.as_ref(), until, begin)
     }
 
-    /// All of it must be done by `until`, because a server could send messages without end.
-    fn log_in(&mut self, address: &Address, host: &Host, until: Instant) -> Result<(), Failure> {
+    /// The server must say something by `first`. All of it must be done by `until`, because a server
+    /// could send messages without end.
+    fn log_in(
+        &mut self,
+        address: &Address,
+        host: &Host,
+        first: Instant,
+        until: Instant,
+    ) -> Result<(), Failure> {
         let parameters = [
             ("user", &address.user[..]),
             ("database", &address.database),
@@ -146,9 +155,11 @@ impl Connection {
         let options = address.options.as_deref().map(|options| ("options", options));
         frontend::startup_message(parameters.into_iter().chain(options), &mut self.output)?;
         self.send()?;
-        let mut scram = None;
+        let (mut scram, mut next) = (None, first);
         loop {
-            match self.receive(until)? {
+            let message = self.receive(next)?;
+            next = until;
+            match message {
                 Message::AuthenticationOk => {}
                 Message::AuthenticationCleartextPassword => {
                     frontend::password_message(&address.password_for(host)?, &mut self.output)?;
@@ -462,7 +473,32 @@ impl Connection {
     fn send(&mut self) -> Result<(), Failure> {
         let sent = self.send_all();
         self.output.clear();
-        sent.map_err(|error| self.lost(error))
+        sent.map_err(|error| {
+            let last = self.last_error();
+            self.lost(error).because_of(last.as_ref())
+        })
+    }
+
+    /// The error with which the server has ended the connection, if it has come. To be asked when
+    /// nothing can be sent any more. All other messages are dropped.
+    fn last_error(&mut self) -> Option<ServerError> {
+        if self.is_broken || !self.is_of_this_process() {
+            return None;
+        }
+        let until = Instant::now() + self.limit;
+        loop {
+            match self.received().ok()? {
+                Some(Message::ErrorResponse(body)) => {
+                    let error = server_error(body.fields()).ok()?;
+                    if error.ends_connection() {
+                        return Some(error);
+                    }
+                }
+                Some(_) => {}
+                None if Instant::now() >= until => return None,
+                None => self.be_patient(SHORTEST).and_then(|()| self.read_some()).ok()?,
+            }
+        }
     }
 
     /// Sends the messages that were added. A server that takes no more of them may itself be
@@ -569,7 +605,7 @@ impl Drop for Connection {
             self.output.clear();
             frontend::terminate(&mut self.output);
             // The server notices it anyway.
-            let _ = self.send();
+            let _ = self.send_all();
         }
     }
 }
@@ -590,23 +626,4 @@ fn strange(what: &'static str) -> io::Error {
 fn is_pause(error: &io::Error) -> bool {
     use io::ErrorKind::{Interrupted, TimedOut, WouldBlock};
     matches!(error.kind(), Interrupted | TimedOut | WouldBlock)
-}
-
-fn server_error(mut fields: ErrorFields<'_>) -> io::Result<ServerError> {
-    let mut error = ServerError::default();
-    while let Some(field) = fields.next()? {
-        let value = String::from_utf8_lossy(field.value_bytes()).into_owned();
-        match field.type_() {
-            b'C' => error.code = value,
-            b'M' => error.message = value,
-            // Some proxies send only this field, which a server may translate.
-            b'S' if error.severity.is_empty() => error.severity = value,
-            b'V' => error.severity = value,
-            b'D' => error.detail = value,
-            b'n' => error.constraint = value,
-            b't' => error.table = value,
-            _ => {}
-        }
-    }
-    Ok(error)
 }

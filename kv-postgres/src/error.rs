@@ -3,9 +3,11 @@
 use std::io;
 use std::path::Path;
 
+use fallible_iterator::FallibleIterator;
 use permazen_kv::__internal::WithCauses;
 use permazen_kv::remote::{OwnCertificate, ServerHost, TlsError};
 use permazen_kv::{Conflict, KvError};
+use postgres_protocol::message::backend::ErrorFields;
 
 /// An error that the server has sent.
 #[derive(Debug, Default, Clone, PartialEq, Eq, thiserror::Error)]
@@ -237,6 +239,26 @@ impl Failure {
             }
         }
     }
+}
+
+/// The error in a message of the server.
+pub(crate) fn server_error(mut fields: ErrorFields<'_>) -> io::Result<ServerError> {
+    let mut error = ServerError::default();
+    while let Some(field) = fields.next()? {
+        let value = String::from_utf8_lossy(field.value_bytes()).into_owned();
+        match field.type_() {
+            b'C' => error.code = value,
+            b'M' => error.message = value,
+            // Some proxies send only this field, which a server may translate.
+            b'S' if error.severity.is_empty() => error.severity = value,
+            b'V' => error.severity = value,
+            b'D' => error.detail = value,
+            b'n' => error.constraint = value,
+            b't' => error.table = value,
+            _ => {}
+        }
+    }
+    Ok(error)
 }
 
 #[cfg(test)]

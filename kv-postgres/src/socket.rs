@@ -72,44 +72,32 @@ impl Socket for EncryptedStream {
 /// No wait is shorter, because a limit of zero is refused.
 const SHORTEST: Duration = Duration::from_millis(1);
 
-/// How long the first of `addresses` addresses may take to answer. One that says nothing must leave
-/// time for the others.
-fn share(left: Duration, addresses: usize) -> Duration {
-    (left / u32::try_from(addresses).unwrap_or(u32::MAX).max(1)).max(SHORTEST)
-}
-
-/// Connects to a host within this time.
-pub(crate) fn connect(
+/// Connects to a host and calls `begin` with the socket, which is encrypted as `tls` says. All of it
+/// is to be done by `until`. `begin` is told until when the server may take to answer: where a host
+/// has several addresses, one that says nothing leaves time for the others.
+pub(crate) fn connect<T>(
     host: &Host,
     tls: &Tls,
     own: Option<&OwnCertificate>,
-    limit: Duration,
-) -> Result<Box<dyn Socket>, Failure> {
+    until: Instant,
+    mut begin: impl FnMut(Box<dyn Socket>, Instant) -> Result<T, Failure>,
+) -> Result<T, Failure> {
     match host {
         #[cfg(unix)]
-        Host::Path(path) => Ok(Box::new(UnixStream::connect(path)?)),
+        Host::Path(path) => begin(Box::new(UnixStream::connect(path)?), until),
         Host::Name(host) => {
-            let until = Instant::now() + limit;
-            let mut failure = io::Error::from(io::ErrorKind::NotFound);
-            let addresses = host.addresses()?;
-            for (at, address) in addresses.iter().enumerate() {
-                let left = until.saturating_duration_since(Instant::now());
-                match TcpStream::connect_timeout(address, share(left, addresses.len() - at)) {
-                    Ok(mut socket) => {
-                        socket.set_nodelay(true)?;
-                        let left = left.max(SHORTEST);
-                        socket.limit_reads(left)?;
-                        socket.limit_writes(left)?;
-                        let Some(encryption) = Encryption::new(tls, own, "sslrootcert")? else {
-                            return Ok(Box::new(socket));
-                        };
-                        ask_to_encrypt(&mut socket)?;
-                        return Ok(Box::new(encryption.begin(socket, &host.name)?));
-                    }
-                    Err(error) => failure = error,
-                }
-            }
-            Err(failure.into())
+            let begin = |mut socket: TcpStream, until: Instant| -> Result<T, Failure> {
+                socket.set_nodelay(true)?;
+                let left = until.saturating_duration_since(Instant::now()).max(SHORTEST);
+                socket.limit_reads(left)?;
+                socket.limit_writes(left)?;
+                let Some(encryption) = Encryption::new(tls, own, "sslrootcert")? else {
+                    return begin(Box::new(socket), until);
+                };
+                ask_to_encrypt(&mut socket)?;
+                begin(Box::new(encryption.begin(socket, &host.name, until)?), until)
+            };
+            host.connect(until, begin, |failure: &Failure| matches!(failure, Failure::Lost(_)))
         }
     }
 }
@@ -125,21 +113,5 @@ fn ask_to_encrypt(socket: &mut TcpStream) -> Result<(), Failure> {
     match &answer {
         b"S" => Ok(()),
         _ => Err(Failure::other("the server does not encrypt connections; see sslmode")),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn an_address_that_says_nothing_leaves_time_for_the_others() {
-        let left = Duration::from_secs(6);
-        assert_eq!(
-            [3, 2, 1].map(|addresses| share(left, addresses)),
-            [2, 3, 6].map(Duration::from_secs)
-        );
-        assert_eq!(share(Duration::ZERO, 1), SHORTEST);
-        assert_eq!(share(left, usize::MAX), SHORTEST);
     }
 }

@@ -5,6 +5,7 @@ pub(super) mod builder;
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use permazen_kv::__internal::attempt_commits;
 use permazen_kv::{Counters, KvTransaction, KvWrite, Retry, TxOptions};
 
 use super::binding::Bindings;
@@ -306,6 +307,7 @@ impl Permazen {
         self.retrying(&options, |kv| {
             let core = self.open(kv, config)?;
             let value = body(Tx::of(&core))?;
+            attempt_commits();
             core.commit_in_place().map_err(Error::from)?;
             Ok(value)
         })
@@ -338,6 +340,7 @@ impl Permazen {
             let core = self.open(kv, config)?;
             core.refuse_changes();
             let value = body(Tx::of(&core))?;
+            attempt_commits();
             // Some stores say only now whether the values that were read can be relied on.
             core.commit_in_place().map_err(Error::from)?;
             Ok(value)

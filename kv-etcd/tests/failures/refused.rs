@@ -2,11 +2,17 @@
 
 use std::io::Write;
 use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, mpsc};
+use std::thread;
 use std::time::Duration;
 
 use permazen_kv::{KvDatabase, KvDatabaseExt, KvError, TxOptions};
 use permazen_kv_etcd::EtcdStore;
 use permazen_test_servers::Etcd;
+
+use super::strange::{found, horizon, ok};
+use crate::support::member;
 
 /// Text as it travels: these have no length that needs more.
 fn base64(text: &str) -> String {
@@ -100,6 +106,58 @@ fn a_listener_logs_in_again() {
     let again = (0..12).find_map(|_| watch().ok()).unwrap();
     store.write(|tx| tx.put(b"key", b"")).unwrap();
     assert!(again.wait_timeout(Duration::from_secs(20)).unwrap());
+}
+
+/// The beginning of a watch: one message, after which nothing comes.
+fn told(result: &str) -> String {
+    let header = r#""header":{"cluster_id":"7","revision":"9"}"#;
+    let line = format!("{{\"result\":{{{header},{result}}}}}\n");
+    format!("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n{:x}\r\n{line}\r\n", line.len())
+}
+
+/// The store has logged in again since the watch was asked for.
+#[test]
+fn a_watch_that_is_refused_ends_no_later_session() {
+    const SOON: Duration = Duration::from_secs(20);
+    let ((asks, asked), (refuse, refused)) = (mpsc::channel(), mpsc::channel::<()>());
+    let refused = Mutex::new(refused);
+    let (is_over, logins) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicUsize::new(0)));
+    let (first_is_over, count) = (Arc::clone(&is_over), Arc::clone(&logins));
+    let port = member(move |request| {
+        let token = request.lines().find_map(|line| line.strip_prefix("Authorization: "));
+        let token = token.unwrap_or_default();
+        if request.contains("/v3/auth/authenticate") {
+            let number = count.fetch_add(1, Ordering::Relaxed) + 1;
+            return ok(&format!(r#"{{"token":"t{number}"}}"#));
+        }
+        if request.contains("/v3/watch") {
+            let _ = asks.send(token.to_owned());
+            if token != "t1" {
+                return told(r#""created":true"#);
+            }
+            let _ = refused.lock().unwrap().recv();
+            return told(r#""created":true,"canceled":true,"cancel_reason":"permission denied""#);
+        }
+        if token == "t1" && first_is_over.load(Ordering::Relaxed) {
+            let error =
+                r#"{"error":"invalid auth token","message":"invalid auth token","code":16}"#;
+            let head = format!("HTTP/1.1 401 Unauthorized\r\nContent-Length: {}", error.len());
+            return format!("{head}\r\n\r\n{error}");
+        }
+        horizon(request).unwrap_or_else(|| found(7, 9, ""))
+    });
+    let store = EtcdStore::open(&format!("etcd://ann:secret@127.0.0.1:{port}/db")).unwrap();
+    thread::scope(|scope| {
+        let watch = || store.begin(&TxOptions::reading()).unwrap().watch(b"key").map(drop);
+        let watching = scope.spawn(watch);
+        assert_eq!(asked.recv_timeout(SOON).unwrap(), "t1");
+        is_over.store(true, Ordering::Relaxed);
+        store.read(|tx| tx.get(b"key").map(drop)).unwrap();
+        refuse.send(()).unwrap();
+        assert_eq!(asked.recv_timeout(SOON).unwrap(), "t2");
+        watching.join().unwrap().unwrap();
+    });
+    assert_eq!(logins.load(Ordering::Relaxed), 2);
 }
 
 /// The commands that the guide shows below *Users*.

@@ -5,7 +5,7 @@ use std::net::TcpListener;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use base64::prelude::{BASE64_STANDARD, Engine as _};
 use permazen_kv::{Direction, KeySpan, KvDatabase, KvDatabaseExt, TxOptions};
@@ -95,19 +95,43 @@ fn a_piece_or_an_end_that_is_too_long_is_told_at_once() {
     }
 }
 
+/// Each byte comes in time, and the message that they are of does not end.
+#[test]
+fn a_member_that_begins_to_encrypt_without_end_is_given_up() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    thread::spawn(move || {
+        for mut client in listener.incoming().flatten() {
+            // The beginning of the longest record.
+            let _ = client.write_all(b"\x16\x03\x03\x40\0");
+            thread::spawn(move || {
+                while client.write_all(b"\x02").is_ok() {
+                    thread::sleep(Duration::from_millis(10));
+                }
+            });
+        }
+    });
+    let (start, wait) = (Instant::now(), Duration::from_millis(500));
+    let opening = EtcdStore::builder().wait(wait);
+    let error = opening.open(&format!("etcd://127.0.0.1:{port}/db?tls=unverified")).unwrap_err();
+    assert!(error.is_retryable() && error.to_string().contains("no connection"), "{error}");
+    // The record would take almost three minutes.
+    assert!(start.elapsed() < Duration::from_secs(60), "{:?}", start.elapsed());
+}
+
 /// An answer that comes as a whole.
-fn ok(json: &str) -> String {
+pub(super) fn ok(json: &str) -> String {
     format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n{json}", json.len())
 }
 
 /// The answer of a cluster to one question for a range, with these fields.
-fn found(cluster: u64, revision: u64, range: &str) -> String {
+pub(super) fn found(cluster: u64, revision: u64, range: &str) -> String {
     let header = format!(r#"{{"cluster_id":"{cluster}","revision":"{revision}"}}"#);
     ok(&format!(r#"{{"header":{header},"responses":[{{"response_range":{{{range}}}}}]}}"#))
 }
 
 /// The answer to the question whether the store `db` is there; `None` if another one is asked.
-fn horizon(request: &str) -> Option<String> {
+pub(super) fn horizon(request: &str) -> Option<String> {
     let key = r#""key":"ZGI6aA==""#;
     request.contains(key).then(|| found(7, 9, &format!(r#""kvs":[{{{key}}}]"#)))
 }
@@ -172,6 +196,49 @@ fn pairs_that_were_not_asked_for_are_refused() {
         assert!(error.contains("the server has sent"), "{keys:?}: {error}");
         assert!(asked.load(Ordering::Relaxed) < 10, "{keys:?}");
     }
+}
+
+/// A sweep removes what it finds, so it would remove records of others.
+#[test]
+fn tokens_that_were_not_asked_for_are_not_swept() {
+    let (removals, range) = (Arc::new(AtomicUsize::new(0)), Arc::new(Mutex::new(String::new())));
+    let (count, answer) = (Arc::clone(&removals), Arc::clone(&range));
+    let port = member(move |request| {
+        if horizon(request).is_some() {
+            // It stands at revision 5, and was raised just now.
+            let value = BASE64_STANDARD.encode([5_i64.to_be_bytes(), 9_i64.to_be_bytes()].concat());
+            return found(7, 9, &format!(r#""kvs":[{{"key":"ZGI6aA==","value":"{value}"}}]"#));
+        }
+        let is_removal = request.contains("request_delete_range");
+        count.fetch_add(usize::from(is_removal), Ordering::Relaxed);
+        found(7, 9, &answer.lock().unwrap())
+    });
+    let store = EtcdStore::open(&format!("etcd://127.0.0.1:{port}/db")).unwrap();
+    let sweep = |tokens: &[(&str, i64)]| {
+        let token = |(key, revision): &(&str, i64)| {
+            let key = BASE64_STANDARD.encode(key);
+            format!(r#"{{"key":"{key}","value":"YQ==","mod_revision":"{revision}"}}"#)
+        };
+        let kvs: Vec<String> = tokens.iter().map(token).collect();
+        *range.lock().unwrap() = format!(r#""kvs":[{}]"#, kvs.join(","));
+        store.sweep()
+    };
+    let strange: [&[(&str, i64)]; 7] = [
+        &[("db:s", 5)],
+        &[("db:u", 5)],
+        &[("db:dn", 5)],
+        &[("xy:ta", 5)],
+        &[("db:ta", 5), ("db:ta", 5)],
+        &[("db:tb", 5), ("db:ta", 5)],
+        &[("db:ta", 6)],
+    ];
+    for tokens in strange {
+        let error = sweep(tokens).unwrap_err().to_string();
+        assert!(error.contains("the server has sent"), "{tokens:?}: {error}");
+    }
+    assert_eq!(removals.load(Ordering::Relaxed), 0);
+    sweep(&[("db:ta", 4), ("db:tb", 5)]).unwrap();
+    assert!(removals.load(Ordering::Relaxed) > 0);
 }
 
 /// The members after it are asked, as after an answer of another cluster.

@@ -1,6 +1,9 @@
 //! The store reports the true outcome of a commit, whatever is lost on the way to the server.
 
 use std::collections::BTreeSet;
+use std::io::{Read as _, Write as _};
+use std::net::Shutdown;
+use std::os::unix::net::UnixListener;
 use std::thread;
 use std::time::Duration;
 
@@ -276,4 +279,26 @@ fn a_standby_is_not_asked_for_ever() {
         let error = done.unwrap_err();
         assert!(error.is_retryable(), "{error}");
     }
+}
+
+/// The last words of the server have come before anything was sent.
+#[test]
+fn a_server_that_takes_no_more_has_said_why() {
+    let folder = tempfile::tempdir().unwrap();
+    let listener = UnixListener::bind(folder.path().join(".s.PGSQL.5432")).unwrap();
+    thread::spawn(move || {
+        for mut client in listener.incoming().flatten() {
+            let _ = client.read(&mut [0; 1 << 10]);
+            // What the client sends from now on is refused at once.
+            let _ = client.shutdown(Shutdown::Read);
+            let _ = client.write_all(
+                b"R\0\0\0\x08\0\0\0\0Z\0\0\0\x05IE\0\0\0\x20SFATAL\0C57P01\0Mterminating\0\0",
+            );
+        }
+    });
+    let url = format!("postgres://ann@:5432/db?host={}", folder.path().display());
+    let opening = PostgresStore::builder().wait(Duration::from_millis(100));
+    let error = opening.open(&url).unwrap_err();
+    let text = error.to_string();
+    assert!(error.is_retryable() && text.contains("terminating (SQLSTATE 57P01)"), "{text}");
 }

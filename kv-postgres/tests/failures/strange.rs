@@ -5,7 +5,7 @@ use std::net::{TcpListener, TcpStream};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use permazen_kv::{Direction, KeySpan, KvDatabase, KvDatabaseExt, KvRead, KvWrite, TxOptions};
 use permazen_kv_postgres::PostgresStore;
@@ -100,6 +100,19 @@ fn a_server_that_talks_without_end_is_given_up() {
             assert!(error.contains("cannot connect"), "{error}");
         }
     }
+}
+
+/// Each byte comes in time, and the message that they are of does not end.
+#[test]
+fn a_server_that_begins_to_encrypt_without_end_is_given_up() {
+    // It says that it encrypts, and begins the longest record.
+    let port = endless(b"S\x16\x03\x03\x40\0", b"\x02", Duration::from_millis(10));
+    let url = format!("postgres://ann@127.0.0.1:{port}/db?sslmode=require");
+    let (start, wait) = (Instant::now(), Duration::from_millis(500));
+    let error = PostgresStore::builder().wait(wait).open(&url).unwrap_err();
+    assert!(error.is_retryable() && error.to_string().contains("cannot connect"), "{error}");
+    // The record would take almost three minutes.
+    assert!(start.elapsed() < Duration::from_secs(60), "{:?}", start.elapsed());
 }
 
 /// A server that answers each statement with a number, and with nothing in its place once `is_told`

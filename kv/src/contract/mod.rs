@@ -32,7 +32,7 @@ pub use error::{Conflict, ErrorFamily, KvError, Result};
 pub(crate) use options::TURN_AFTER;
 pub use options::{DEFAULT_WAIT, TxOptions};
 pub use pairs::{Blob, Direction, KvRead, KvWrite, Near, Pair, Scan, SharedRead, Verdict, Visitor};
-pub use retry::{KvDatabaseExt, Retry};
+pub use retry::{KvDatabaseExt, Retry, attempt_commits};
 pub use space::Space;
 #[cfg(feature = "lmdb")]
 pub(crate) use space::check_spans;

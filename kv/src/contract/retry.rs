@@ -116,6 +116,14 @@ impl Retry {
     }
 }
 
+/// To be called before an attempt of [`Retry::run`] commits its own transaction. It has come so far
+/// in spite of what this thread has waited for in vain, so that does not matter any more: if the
+/// commit fails for a reason that may pass, the attempt is run again.
+pub fn attempt_commits() {
+    forget_wait_in_vain();
+    forget_lost();
+}
+
 /// Whole transactions as one call.
 pub trait KvDatabaseExt: KvDatabase {
     /// Runs `action` in a transaction and commits it. As long as this fails with a retryable error
@@ -166,6 +174,7 @@ fn run<T>(
         |failed| db.begin(&options.after_failures(failed).ending_here().in_group()),
         |mut tx| {
             let value = action(&mut *tx)?;
+            attempt_commits();
             tx.commit()?;
             Ok(value)
         },
@@ -227,6 +236,19 @@ mod tests {
         // Neither another transaction within the attempt nor a store that is opened there hides it.
         let third = crate::memory::MemoryStore::new();
         assert_eq!(attempts_with(&|| third.write(|tx| tx.put(b"key", b"")).unwrap()), 1);
+        let by_hand = |db: &dyn KvDatabase| {
+            let mut tx = db.begin(&TxOptions::writing()).unwrap();
+            tx.put(b"key", b"").unwrap();
+            tx.commit().unwrap();
+        };
+        let fourth = crate::optimistic::OptimisticDatabase::new(crate::memory::MemoryStore::new());
+        assert_eq!(attempts_with(&|| by_hand(&fourth)), 1);
+        #[cfg(feature = "testsuite")]
+        {
+            use crate::remote::{RemoteDatabase, SimulatedServer};
+            let remote = RemoteDatabase::new(SimulatedServer::new());
+            assert_eq!(attempts_with(&|| by_hand(&remote)), 1);
+        }
         #[cfg(feature = "lmdb")]
         assert_eq!(
             attempts_with(&|| {

@@ -144,7 +144,6 @@ impl<S: AtomicKvStore> KvTransaction for OptimisticTransaction<S> {
     /// since this transaction began, or for each range read, whichever are fewer. Waits for a
     /// transaction that has its turn.
     fn commit(self: Box<Self>) -> Result<()> {
-        crate::store_parts::write_lock::forget_wait_in_vain();
         self.open.view()?;
         let OptimisticTransaction { open, wait } = *self;
         match open.db.base {

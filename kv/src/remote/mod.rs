@@ -17,11 +17,13 @@
 //! `engine.rs` is the trait of an engine; `lane.rs` asks one session and remembers, in `known.rs`;
 //! `reader.rs` reads, on as many sessions as threads read a snapshot at once, in `lanes.rs`;
 //! `transaction.rs` is the transaction over it, and `shared.rs` is the state that it shares with
-//! its database. `address.rs` reads URLs, `tls.rs` encrypts, `listener.rs` keeps watches,
-//! `server_counts.rs` counts requests, and `pauses.rs` says how long to wait between attempts;
-//! these are for engines. `simulated.rs` is an engine in memory for tests.
+//! its database. `address.rs` reads URLs, `connect.rs` connects to one of the addresses of a host,
+//! `tls.rs` encrypts, `listener.rs` keeps watches, `server_counts.rs` counts requests, and
+//! `pauses.rs` says how long to wait between attempts; these are for engines. `simulated.rs` is an
+//! engine in memory for tests.
 
 mod address;
+mod connect;
 mod engine;
 mod known;
 mod lane;

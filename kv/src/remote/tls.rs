@@ -4,6 +4,7 @@ use std::io::{self, Read, Write};
 use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use rustls::client::WebPkiServerVerifier;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
@@ -125,6 +126,48 @@ impl Write for EncryptedStream {
     }
 }
 
+/// A socket of which all reads and writes together must be done by `until`: a server that sends a
+/// byte now and then would never exceed the limit to each of them.
+struct InTime<'s> {
+    socket: &'s TcpStream,
+    until: Instant,
+}
+
+impl InTime<'_> {
+    fn left(&self) -> io::Result<Option<Duration>> {
+        let left = self.until.saturating_duration_since(Instant::now());
+        // A limit of zero is refused.
+        if left.is_zero() { Err(too_late()) } else { Ok(Some(left.max(Duration::from_millis(1)))) }
+    }
+}
+
+impl Read for InTime<'_> {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        self.socket.set_read_timeout(self.left()?)?;
+        self.socket.read(into).map_err(or_too_late)
+    }
+}
+
+impl Write for InTime<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.socket.set_write_timeout(self.left()?)?;
+        self.socket.write(bytes).map_err(or_too_late)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.socket.flush()
+    }
+}
+
+fn too_late() -> io::Error {
+    io::Error::new(io::ErrorKind::TimedOut, "no answer in time")
+}
+
+/// Some systems have another kind of error for a limit that is over.
+fn or_too_late(error: io::Error) -> io::Error {
+    if error.kind() == io::ErrorKind::WouldBlock { too_late() } else { error }
+}
+
 impl Encryption {
     /// How connections are encrypted; `None` if they are not. `parameter` is the parameter of the
     /// URL that names the file of trusted authorities, for an error that says what to do.
@@ -176,18 +219,25 @@ impl Encryption {
         Ok(Some(Encryption { config: Arc::new(config), parameter: parameter.into() }))
     }
 
-    /// Begins an encrypted connection to the server of this name on `socket`.
+    /// Begins an encrypted connection to the server of this name on `socket`, which must be done by
+    /// `until`. Afterwards the socket has other limits to reads and writes than before.
     ///
     /// # Errors
     /// [`TlsError::Refused`] if the server does not prove its identity.
-    pub fn begin(&self, mut socket: TcpStream, name: &str) -> Result<EncryptedStream, TlsError> {
+    pub fn begin(
+        &self,
+        socket: TcpStream,
+        name: &str,
+        until: Instant,
+    ) -> Result<EncryptedStream, TlsError> {
         let server = ServerName::try_from(name.to_owned());
         let server =
             server.map_err(|_| TlsError::Refused(format!("{name} is not a valid server name")))?;
         let connection = ClientConnection::new(Arc::clone(&self.config), server);
         let mut connection = connection.map_err(|error| TlsError::Refused(error.to_string()))?;
+        let mut in_time = InTime { socket: &socket, until };
         while connection.is_handshaking() {
-            connection.complete_io(&mut socket).map_err(|error| match error.kind() {
+            connection.complete_io(&mut in_time).map_err(|error| match error.kind() {
                 // A certificate that was refused is refused again.
                 io::ErrorKind::InvalidData => TlsError::Refused(self.refused(&error)),
                 io::ErrorKind::UnexpectedEof | io::ErrorKind::ConnectionReset => {

@@ -11,10 +11,8 @@ use super::engine::{Changes, Engine};
 use super::reader::Reader;
 use super::shared::SharedEngine;
 use crate::contract::pass_on::pass_on;
-use crate::group::forget_lost;
 use crate::overlay::MutableView;
 use crate::store_parts::deadline::Deadline;
-use crate::store_parts::write_lock::forget_wait_in_vain;
 use crate::{
     KeySpan, KeyWatch, KvError, KvRead, KvTransaction, KvWrite, Pending, Result, SharedRead,
     TxOptions, key,
@@ -285,9 +283,6 @@ impl<E: Engine> KvTransaction for RemoteTransaction<E> {
     }
 
     fn commit(mut self: Box<Self>) -> Result<()> {
-        // Waits within it do not matter any more, since it has come to its commit.
-        forget_wait_in_vain();
-        forget_lost();
         self.deadline.check()?;
         self.view.base().check()?;
         // Kept until the commit is done: this may be the last that keeps the engine.

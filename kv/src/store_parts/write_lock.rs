@@ -122,8 +122,8 @@ pub fn note_wait_in_vain() {
     WAITED_IN_VAIN.set(true);
 }
 
-/// Notes that this thread begins another attempt, or commits. Its earlier waits in vain no longer
-/// matter.
+/// Notes that this thread begins another attempt, or commits one. Its earlier waits in vain no
+/// longer matter.
 pub(crate) fn forget_wait_in_vain() {
     WAITED_IN_VAIN.set(false);
 }
