@@ -43,6 +43,7 @@ pub mod xml;
 /// Items for other crates of this project only: they change without notice.
 #[doc(hidden)]
 pub mod __internal {
+    pub use crate::contract::store_id::StoreId;
     pub use crate::contract::with_causes::WithCauses;
     #[cfg(feature = "sqlite")]
     pub use crate::sqlite::open_files::unless_open_with_sqlite;
