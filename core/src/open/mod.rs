@@ -40,7 +40,7 @@
 //! ```
 
 mod copy;
-mod detect;
+pub(crate) mod detect;
 mod error;
 mod files;
 mod kind;
