@@ -1,8 +1,9 @@
 //! The purpose of an XML file, by its first element.
 
-use std::fs::File;
 use std::io::Read;
 use std::path::Path;
+
+use permazen::__internal::open::open_to_read;
 
 /// The command that reads this file, in words; `None` if its first element is `expected`, or one
 /// that the shell does not know.
@@ -23,7 +24,7 @@ fn root(path: &Path) -> Option<String> {
         return None;
     }
     let mut begin = Vec::new();
-    File::open(path).ok()?.take(4096).read_to_end(&mut begin).ok()?;
+    open_to_read(path).ok()?.take(4096).read_to_end(&mut begin).ok()?;
     let text = String::from_utf8_lossy(&begin);
     let mut rest = &*text;
     loop {

@@ -244,8 +244,9 @@ pub mod __internal {
         pub use crate::object_xml::generated::GeneratedIds;
     }
 
-    /// A store that is a file of XML.
+    /// A store that is a file of XML, and opening other files.
     pub mod open {
+        pub use crate::open::detect::open_to_read;
         pub use crate::open::xml_dump::XmlDump;
     }
 }

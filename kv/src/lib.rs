@@ -44,6 +44,7 @@ pub mod xml;
 #[doc(hidden)]
 pub mod __internal {
     pub use crate::contract::attempt_commits;
+    pub use crate::contract::store_id::StoreId;
     pub use crate::contract::with_causes::WithCauses;
     #[cfg(feature = "sqlite")]
     pub use crate::sqlite::open_files::unless_open_with_sqlite;

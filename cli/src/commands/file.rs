@@ -6,6 +6,7 @@ use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 
 use permazen::__internal::escape::path_text;
+use permazen::__internal::open::open_to_read;
 use permazen::kv::copy::Readers;
 use permazen::open::StoreKind;
 use tempfile::NamedTempFile;
@@ -117,23 +118,27 @@ fn after_links(path: &Path) -> io::Result<PathBuf> {
 /// Refuses a file that belongs to the open database, whether it is there yet or not. `shown` is the
 /// name that the user gave.
 pub(super) fn refuse_own(target: &Path, shown: &Path, session: &Session) -> Result<(), Failure> {
+    match is_own(target, session) {
+        true => Err(Failure::new(format!(
+            "{}: this is a file of the open database; write to another one",
+            path_text(shown)
+        ))),
+        false => Ok(()),
+    }
+}
+
+/// Whether a file belongs to the open database, by its name.
+fn is_own(target: &Path, session: &Session) -> bool {
     let own = session.store().path().and_then(|own| own.canonicalize().ok());
-    let (Some(own), Some(name)) = (own, target.file_name()) else { return Ok(()) };
-    let Ok(directory) = directory_of(target).canonicalize() else { return Ok(()) };
-    let is_own = match session.store().kind() {
+    let (Some(own), Some(name)) = (own, target.file_name()) else { return false };
+    let Ok(directory) = directory_of(target).canonicalize() else { return false };
+    match session.store().kind() {
         StoreKind::Lmdb => directory == own && (name == "data.mdb" || name == "lock.mdb"),
         _ => ["", "-wal", "-shm", "-journal"].iter().any(|end| {
             let mut own = own.clone().into_os_string();
             own.push(end);
             directory.join(name) == Path::new(&own)
         }),
-    };
-    match is_own {
-        true => Err(Failure::new(format!(
-            "{}: this is a file of the open database; write to another one",
-            path_text(shown)
-        ))),
-        false => Ok(()),
     }
 }
 
@@ -151,7 +156,7 @@ fn refuse_other(target: &Path, shown: &Path) -> Result<(), Failure> {
 /// The first bytes of a file.
 fn begin_of(path: &Path) -> io::Result<Vec<u8>> {
     let mut begin = Vec::new();
-    File::open(path)?.take(4096).read_to_end(&mut begin)?;
+    open_to_read(path)?.take(4096).read_to_end(&mut begin)?;
     Ok(begin)
 }
 
@@ -217,6 +222,9 @@ fn sync_directory(path: &Path) -> io::Result<()> {
 
 /// Opens an input that is read once, from its beginning to its end: a file, a pipe, or standard
 /// input for `-`. Reading fails when Ctrl-C has come.
+///
+/// # Errors
+/// Also for a file of the open database.
 pub(crate) fn read(path: &Path, session: &Session) -> Result<Box<dyn Read>, Failure> {
     let failed = |error| failed(path, error);
     let interrupt = session.interrupt.clone();
@@ -231,8 +239,14 @@ pub(crate) fn read(path: &Path, session: &Session) -> Result<Box<dyn Read>, Fail
     }
     if !known.is_file() {
         session.has_read_once();
+    } else if session.store().kind() == StoreKind::Lmdb
+        && path.canonicalize().is_ok_and(|path| is_own(&path, session))
+    {
+        // Closing `lock.mdb` would give up LMDB's locks.
+        let message = format!("{}: this is a file of the open database", path_text(path));
+        return Err(Failure::new(message));
     }
-    Ok(Box::new(StoppableRead { inner: File::open(path).map_err(failed)?, interrupt }))
+    Ok(Box::new(StoppableRead { inner: open_to_read(path).map_err(failed)?, interrupt }))
 }
 
 /// Why reading and writing ends when Ctrl-C has come. The error of the system with this name would

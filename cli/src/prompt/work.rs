@@ -192,6 +192,10 @@ impl Work<'_> {
             let context = &mut Context { session, out, transaction, ids, asks: None };
             return run_piece(piece, script, context);
         };
+        // The file stays, whatever becomes of the changes.
+        if piece.writes_file() && !pending.edits.is_empty() {
+            output::note(WRITES_WAITING);
+        }
         let mut run = |transaction: &Transaction| {
             let (transaction, out) = (Some(transaction), &mut *self.out);
             run_piece(piece, script, &mut Context { session, out, transaction, ids, asks: None })
@@ -300,6 +304,9 @@ impl Work<'_> {
 }
 
 const SEES_COMMITTED: &str = "this sees what is committed, not the changes that wait for `commit`";
+
+const WRITES_WAITING: &str =
+    "this writes the changes that wait for `commit` too, and `rollback` leaves the file as it is";
 
 /// Why nothing can be changed or committed.
 pub(super) fn must_be_replayed() -> Failure {

@@ -1,10 +1,10 @@
 //! Where scripts come from: `-c`, `-f` and standard input.
 
-use std::fs::File;
 use std::io::{self, IsTerminal, Read};
 use std::path::Path;
 
 use permazen::__internal::escape::path_text;
+use permazen::__internal::open::open_to_read;
 use permazen_query::Mistake;
 use permazen_query::syntax::Span;
 
@@ -25,7 +25,7 @@ pub(crate) fn sources(args: &Args) -> Result<Option<Vec<Source>>, Failure> {
     let source = match &args.file {
         Some(file) if file != Path::new("-") => {
             let name = path_text(file);
-            let text = File::open(file).and_then(read).map_err(|error| {
+            let text = open_to_read(file).and_then(read).map_err(|error| {
                 Failure::new(format!("{name}: {}", Failure::from(error).message))
             })?;
             utf8(text, name)?

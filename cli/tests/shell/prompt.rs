@@ -427,6 +427,25 @@ fn a_failed_statement_changes_nothing_and_opens_nothing() {
 }
 
 #[test]
+fn a_file_of_changes_that_wait_says_so() {
+    let db = Fixture::new();
+    let name = |file: &str| db.file(file).to_str().unwrap().to_owned();
+    let (before, with) = (name("before.xml"), name("with.xml"));
+    // A transaction that has changed nothing sees what is committed.
+    let lines = format!("save '{before}'\nbegin\nsave '{before}'\n");
+    let ran = typed(&db, &["--write"], &lines);
+    assert_eq!((ran.code, ran.err.as_str()), (0, ""));
+    let lines = format!("create Pet name = \"Tom\"\nsave -\nsave '{with}'\nrollback\n");
+    let ran = typed(&db, &["--write"], &lines);
+    assert_eq!(ran.code, 0, "{}", ran.err);
+    assert_eq!(ran.err.matches("the changes that wait for `commit`").count(), 1, "{}", ran.err);
+    let has_tom = |file: &str| std::fs::read_to_string(file).unwrap().contains("Tom");
+    assert!(has_tom(&with) && !has_tom(&before));
+    let ran = typed(&db, &["--write"], &format!("create Pet\nschema verify --actual '{with}'\n"));
+    assert!(ran.err.contains("the changes that wait for `commit`"), "{}", ran.err);
+}
+
+#[test]
 fn what_has_its_own_transactions_is_refused_while_changes_wait() {
     let db = Fixture::new();
     let lines = "create Pet\nmigrate Pet to 1\nkv put 'ff' 00\ninfo\nrollback\n";

@@ -42,6 +42,32 @@ fn a_prompt_on_an_sqlite_file() {
     assert_eq!(run(&url, &["check"]).code, 0);
 }
 
+/// To close a file gives up the locks of SQLite and LMDB.
+#[test]
+#[cfg(unix)]
+fn files_of_the_open_database_are_not_read_under_any_name() {
+    let db = Fixture::new();
+    let url = copy(&db, "sqlite");
+    let link = db.file("link");
+    std::fs::hard_link(db.file("sqlite"), &link).unwrap();
+    let (link, lock) = (link.display().to_string(), db.path().join("lock.mdb"));
+    for command in ["load", "kv load", "schema add", "save"] {
+        let words = |file: &str| -> Vec<String> {
+            let words = ["--write"].into_iter().chain(command.split(' ')).chain([file]);
+            words.map(str::to_owned).collect()
+        };
+        let refused = |store: &str, file: &str| {
+            let words = words(file);
+            run(store, &words.iter().map(String::as_str).collect::<Vec<_>>()).failed(2)
+        };
+        let error = refused(&url, &link);
+        assert!(error.contains("this process has it open as an SQLite file"), "{error}");
+        let error = refused(db.path().to_str().unwrap(), lock.to_str().unwrap());
+        assert!(error.contains("this is a file of the open database"), "{error}");
+    }
+    assert_eq!(run(&url, &["check"]).code, 0);
+}
+
 #[test]
 fn a_prompt_on_a_store_in_memory() {
     let mut person = Person::on(Path::new("memory:"), &["--write", "--yes", "--raw"]);

@@ -249,6 +249,37 @@ fn schemas_recorded_within_a_failed_step_are_forgotten() {
 }
 
 #[test]
+fn a_schema_removed_within_a_failed_step_is_that_of_the_transaction_again() {
+    let world = World::new();
+    let own = SchemaModel::from_xml(FOO.as_bytes()).unwrap();
+    let other = SchemaModel::from_xml(br#"<Schema><ObjectType name="Other"/></Schema>"#).unwrap();
+    // After the removal, nothing; another schema, which gets its number; and the same again.
+    for added in [None, Some(&other), Some(&own)] {
+        let tx = world.foo();
+        let failed: Result<()> = tx.atomic(|tx| {
+            assert!(tx.remove_schema(own.schema_id())?);
+            if let Some(added) = added {
+                assert!(tx.add_schema(added)?);
+            }
+            assert!(tx.schema().types.is_empty());
+            Err(Error::listener("no"))
+        });
+        assert!(failed.is_err());
+        assert_eq!(tx.schema().id, own.schema_id());
+        create(&tx, foo_id(1));
+        tx.rollback().unwrap();
+    }
+    // A failed step brings back the schema that the transaction had before it.
+    let tx = world.foo();
+    assert!(tx.remove_schema(own.schema_id()).unwrap() && tx.add_schema(&own).unwrap());
+    let failed: Result<()> = tx.atomic(|tx| {
+        assert!(tx.add_schema(&other)?);
+        Err(Error::listener("no"))
+    });
+    assert!(failed.is_err() && tx.schema().types.is_empty());
+}
+
+#[test]
 fn a_transaction_can_be_sent_to_another_thread() {
     fn is_send<T: Send>(_: &T) {}
     let world = World::new();

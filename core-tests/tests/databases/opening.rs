@@ -294,7 +294,6 @@ fn the_object_layer_keeps_the_schemas_this_process_works_with() {
     assert_eq!(recorded(&store), 0);
 }
 
-// A schema with which this process works anywhere is kept. So no other test has these.
 mod before {
     #[derive(permazen::PermazenObject, Default)]
     pub(super) struct Letter {

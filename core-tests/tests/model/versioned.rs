@@ -75,8 +75,7 @@ mod retyped {
     }
 }
 
-/// A version without an owner, and one with an owner that has a default. No other test uses them:
-/// a schema stays recorded while any database of the process is open with it.
+/// A version without an owner, and one with an owner that has a default.
 mod unowned {
     use super::*;
 

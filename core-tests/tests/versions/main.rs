@@ -15,4 +15,5 @@ mod long_values;
 mod migration;
 mod upgrade;
 mod upgrade_all;
+mod used_schemas;
 mod verdict;

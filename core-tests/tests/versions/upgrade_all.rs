@@ -571,7 +571,7 @@ fn recorded(db: &Permazen) -> usize {
     db.read(|tx| Ok(tx.core().bundle().schemas().len())).unwrap()
 }
 
-/// Types that no other test has: a schema stays while this process has it open.
+/// Types of which all objects are moved.
 mod unused {
     pub(super) mod before {
         #[derive(permazen::PermazenObject)]

@@ -173,7 +173,7 @@ impl Permazen {
 
     /// Opens the database in a transaction of the store in which something was written.
     pub(super) fn open_changed(&self, kv: KvTx) -> Result<Transaction> {
-        let core = self.shared.database.begin_on(kv, &self.shared.config)?;
+        let core = self.shared.database.begin_on_changed(kv, &self.shared.config)?;
         self.attach_models(&core)?;
         Ok(Transaction::new(core))
     }

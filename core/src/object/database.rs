@@ -2,6 +2,7 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
+use permazen_kv::__internal::StoreId;
 use permazen_kv::{KvDatabase, KvTransaction, KvWrite, Retry, TxOptions};
 
 use super::reference::IncomingCache;
@@ -86,9 +87,14 @@ pub(super) struct Shared {
 }
 
 impl Shared {
-    fn new(registry: Arc<EncodingRegistry>, unknown: UnknownEncodings) -> Self {
+    /// The state of a database on a store, whose identity is `None` if it is not known.
+    fn new(
+        registry: Arc<EncodingRegistry>,
+        unknown: UnknownEncodings,
+        store: Option<StoreId>,
+    ) -> Self {
         Shared {
-            state: DatabaseState::new(registry).unknown_encodings(unknown),
+            state: DatabaseState::new(registry).unknown_encodings(unknown).on_store(store),
             ids: Mutex::new(None),
             incoming: IncomingCache::default(),
         }
@@ -159,7 +165,8 @@ impl Database {
 
     /// The database in this store, with these encodings. Reads nothing yet.
     pub fn with_encodings(kv: Arc<dyn KvDatabase>, encodings: Arc<EncodingRegistry>) -> Self {
-        Database { kv, shared: Arc::new(Shared::new(encodings, UnknownEncodings::Refuse)) }
+        let shared = Shared::new(encodings, UnknownEncodings::Refuse, kv.identity());
+        Database { kv, shared: Arc::new(shared) }
     }
 
     /// The same store, with this rule for recorded schemas whose fields have encodings that are not
@@ -211,7 +218,8 @@ impl Database {
     #[must_use]
     pub fn unknown_encodings(self, unknown: UnknownEncodings) -> Self {
         let encodings = Arc::clone(self.encodings());
-        Database { kv: self.kv, shared: Arc::new(Shared::new(encodings, unknown)) }
+        let shared = Shared::new(encodings, unknown, self.kv.identity());
+        Database { kv: self.kv, shared: Arc::new(shared) }
     }
 
     /// The key/value store.
@@ -265,6 +273,15 @@ impl Database {
         self.begin_at(AsOf::Unknown, kv, config)
     }
 
+    /// Begins on a transaction of this database's store in which something may have been written.
+    pub(crate) fn begin_on_changed(
+        &self,
+        kv: Box<dyn KvTransaction + Send>,
+        config: &TransactionConfig,
+    ) -> Result<Transaction> {
+        self.begin_at(AsOf::NoVersion, kv, config)
+    }
+
     /// Begins on a transaction of this database's store in which nothing was done yet.
     pub(crate) fn begin_on_new(
         &self,
@@ -278,7 +295,7 @@ impl Database {
         let as_of = match kv.version() {
             Some(version) if in_turn || kv.is_read_only() => AsOf::Version(version),
             Some(version) => AsOf::CheckedVersion(version),
-            None => AsOf::Unknown,
+            None => AsOf::NoVersion,
         };
         self.begin_at(as_of, kv, config)
     }
@@ -343,7 +360,7 @@ impl Database {
     ) -> Result<Transaction> {
         let unknown = self.shared.state.answer_to_unknown();
         // It has another store, so it must not share what is remembered of the schemas in this one.
-        let shared = Arc::new(Shared::new(Arc::clone(self.encodings()), unknown));
+        let shared = Arc::new(Shared::new(Arc::clone(self.encodings()), unknown, None));
         let opened = open_schema(&mut kv, &shared.state, &config.schema)?;
         Ok(Transaction::new(Store::detached(kv), shared, opened.bundle, opened.schema))
     }

@@ -22,6 +22,7 @@ use super::notify::{Mark, Pending};
 use super::store::Running;
 use super::{Error, Result, Transaction};
 use crate::id::ObjId;
+use crate::layout::SchemaIndex;
 
 impl Transaction {
     /// Runs several operations as one: if `body` fails, all its changes are undone, and the
@@ -79,12 +80,14 @@ impl Transaction {
         // writes.
         let whole = self.store.begin_operation()?;
         let checked = early.is_some().then(|| self.store.begin_operation()).transpose()?;
-        Ok(Operation { checked, whole, early, mark, callbacks })
+        let own_schema = self.schema_index();
+        Ok(Operation { checked, whole, early, mark, callbacks, own_schema })
     }
 
     /// Fails if `body` has succeeded, but not the check of rules.
     fn end_operation(&self, begun: Operation<'_>, succeeded: bool) -> Result<()> {
-        let Operation { checked, whole, early: _until_the_end, mark, callbacks } = begun;
+        let Operation { checked, whole, early: _until_the_end, mark, callbacks, own_schema } =
+            begun;
         let mut checks = Ok(());
         if let Some(checked) = checked {
             // The changes end first: what `check_ended` writes belongs to the whole, not to the
@@ -101,7 +104,7 @@ impl Transaction {
             // The listeners must not hear of changes that were undone.
             self.notifier.forget_since(&mark);
             self.callbacks.borrow_mut().undo_after(callbacks);
-            self.restore_schemas();
+            self.restore_schemas(own_schema);
         }
         checks
     }
@@ -291,6 +294,8 @@ struct Operation<'a> {
     /// The events that listeners had not yet got when it began, and the number of callbacks then.
     mark: Mark,
     callbacks: usize,
+    /// The schema of the transaction when it began.
+    own_schema: SchemaIndex,
 }
 
 /// Why an operation was undone.

@@ -72,6 +72,18 @@ impl Schemas {
         self.indexes.borrow_mut().clear();
     }
 
+    /// Makes a recorded schema that of the transaction. Returns whether it was another one before.
+    fn set_own(&self, index: SchemaIndex) -> bool {
+        if self.own_index.get() == index {
+            return false;
+        }
+        let bundle = self.bundle.borrow();
+        let Some(schema) = bundle.schema(index) else { return false };
+        self.own_index.set(index);
+        self.own.replace(Arc::clone(schema));
+        true
+    }
+
     /// The index with this storage ID; `None` if there is none. It is searched only once.
     pub(super) fn index(&self, storage_id: StorageId) -> Option<Arc<IndexShape>> {
         if let Some(known) = self.indexes.borrow().get(&storage_id) {
@@ -234,9 +246,10 @@ impl Transaction {
         Ok(())
     }
 
-    /// Returns to the schemas that are recorded, because changes of them may have been undone. If
-    /// they cannot be read, the transaction cannot be used any more.
-    pub(super) fn restore_schemas(&self) {
+    /// Returns to the schemas that are recorded, and to `own` as the transaction's schema, because
+    /// changes of them may have been undone. If they cannot be read, the transaction cannot be used
+    /// any more.
+    pub(super) fn restore_schemas(&self, own: SchemaIndex) {
         // Without a change of schemas there is nothing to read again, however often operations
         // fail.
         if !self.schemas.changed.get() {
@@ -261,6 +274,10 @@ impl Transaction {
             }
             // The memory and the pairs may not agree now, so the transaction must not go on.
             Err(error) => self.store.give_up(&error),
+        }
+        // The schema may have been removed and recorded again, so this is independent of the rest.
+        if self.schemas.set_own(own) {
+            self.infos.clear();
         }
     }
 }

@@ -1,7 +1,7 @@
-//! Finding out which kind of store is at a path.
+//! Finding out which kind of store is at a path, and opening files that need not be one.
 
 use std::fs::{File, FileType};
-use std::io::Read;
+use std::io::{self, Read};
 use std::path::Path;
 
 use permazen_kv::__internal::{OpenWithSqlite, unless_open_with_sqlite};
@@ -24,6 +24,21 @@ pub(super) fn open_file(path: &Path) -> Result<File, OpenError> {
         return Err(OpenError::NotAFile { path: path.into(), found });
     }
     File::open(path).map_err(failed)
+}
+
+/// Opens something that a user has named and that need not be a database: a file, a pipe or a
+/// device.
+///
+/// # Errors
+/// Also if this process has the file open with SQLite: closing it would give up SQLite's locks.
+pub fn open_to_read(path: &Path) -> io::Result<File> {
+    // Opening a named pipe waits for a writer. It is no database.
+    if !path.metadata()?.is_file() {
+        return File::open(path);
+    }
+    unless_open_with_sqlite(path, || File::open(path)).unwrap_or_else(|_| {
+        Err(io::Error::other("this process has it open as an SQLite file, so it is not read"))
+    })
 }
 
 /// The first bytes of a file: enough for those of each kind, with blanks before those of XML.

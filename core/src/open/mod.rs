@@ -40,7 +40,7 @@
 //! ```
 
 mod copy;
-mod detect;
+pub(crate) mod detect;
 mod error;
 mod files;
 mod kind;
@@ -56,6 +56,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use permazen_kv::__internal::StoreId;
 use permazen_kv::memory::MemoryStore;
 use permazen_kv::optimistic::OptimisticDatabase;
 use permazen_kv::{
@@ -377,6 +378,10 @@ impl KvDatabase for OpenStore {
 
     fn counters(&self) -> Counters {
         self.store.counters()
+    }
+
+    fn identity(&self) -> Option<StoreId> {
+        self.store.identity()
     }
 }
 

@@ -5,7 +5,7 @@ use std::io::{self, BufReader};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use permazen_kv::__internal::unless_open_with_sqlite;
+use permazen_kv::__internal::{StoreId, unless_open_with_sqlite};
 use permazen_kv::memory::MemoryStore;
 use permazen_kv::{
     Capabilities, Counters, KvDatabase, KvError, KvTransaction, Statistics, TxOptions, xml,
@@ -141,5 +141,9 @@ impl KvDatabase for XmlDump {
         // The transaction that has read the file does not count.
         counters.begun = counters.begun.map(|begun| begun.saturating_sub(1));
         counters
+    }
+
+    fn identity(&self) -> Option<StoreId> {
+        self.store.identity()
     }
 }

@@ -4,6 +4,7 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use permazen_kv::__internal::StoreId;
 use permazen_kv::{Hex, KvRead, KvWrite};
 
 use super::bundle::SchemaBundle;
@@ -24,8 +25,8 @@ use crate::layout::{
 };
 
 /// When opening a transaction drops recorded schemas that have no objects. A schema stays while a
-/// [`Permazen`](crate::Permazen) of this process is open with it. A read-only transaction drops
-/// none: it could not keep that.
+/// [`Permazen`](crate::Permazen) of this process is open with it on the same store, or on one that
+/// may be the same. A read-only transaction drops none: it could not keep that.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum SchemaRemoval {
     /// Never.
@@ -111,6 +112,8 @@ impl SchemaConfig {
 pub struct DatabaseState {
     registry: Arc<EncodingRegistry>,
     unknown_encodings: UnknownEncodings,
+    /// The identity of the store; `None` if it is not known.
+    store: Option<StoreId>,
     last: Mutex<Last>,
 }
 
@@ -180,13 +183,19 @@ impl DatabaseState {
     /// The state of a database that was not opened before.
     pub fn new(registry: Arc<EncodingRegistry>) -> Self {
         let unknown_encodings = UnknownEncodings::default();
-        DatabaseState { registry, unknown_encodings, last: Mutex::default() }
+        DatabaseState { registry, unknown_encodings, store: None, last: Mutex::default() }
     }
 
     /// Decides what to do with encodings that are not registered.
     #[must_use]
     pub fn unknown_encodings(mut self, unknown: UnknownEncodings) -> Self {
         self.unknown_encodings = unknown;
+        self
+    }
+
+    /// Sets the identity of the store.
+    pub(crate) fn on_store(mut self, store: Option<StoreId>) -> Self {
+        self.store = store;
         self
     }
 
@@ -306,7 +315,9 @@ pub(crate) enum AsOf {
     /// The same, but the transaction must read the pairs it depends on, so that conflicts are
     /// detected.
     CheckedVersion(u64),
-    /// Nothing is known.
+    /// It belongs to the store of the [`DatabaseState`]; nothing else is known.
+    NoVersion,
+    /// Nothing is known, not even the store.
     Unknown,
 }
 
@@ -332,7 +343,7 @@ pub(crate) fn open_schema_at(
         state.last().clone();
     let version = match as_of {
         AsOf::Version(version) | AsOf::CheckedVersion(version) => Some(version),
-        AsOf::Unknown => None,
+        AsOf::NoVersion | AsOf::Unknown => None,
     };
     let previous = previous.as_deref();
     let mut others = None;
@@ -378,7 +389,10 @@ pub(crate) fn open_schema_at(
     // A transaction that only reads could not keep the removal. But unused schemas can stand in the
     // way of a new one.
     let unused = match should_remove && !(only_reads && is_recorded) {
-        true => unused_schemas(kv, &recorded)?,
+        true => {
+            let store = state.store.filter(|_| as_of != AsOf::Unknown);
+            unused_schemas(kv, &recorded, store)?
+        }
         false => Vec::new(),
     };
     // The schema is recorded and none is dropped: the store stays as it is.
@@ -409,7 +423,7 @@ pub(crate) fn open_schema_at(
         None => return Err(SchemaError::UnknownSchema(config.id.to_string())),
     };
     // The commit may lead to the version of another transaction; see `unnumbered`.
-    if tables != original && as_of == AsOf::Unknown {
+    if tables != original && version.is_none() {
         changes_unnumbered();
     }
     // The tables are written last, when nothing can be refused any more.
@@ -466,9 +480,13 @@ fn record(
     }
 }
 
-/// The schemas that have no objects, except those this process works with. Costs one seek, and up
-/// to one more for each schema that has objects.
-fn unused_schemas(kv: &dyn KvRead, recorded: &RecordedSchemas) -> Result<Vec<SchemaIndex>> {
+/// The schemas that have no objects, except those this process works with in `store`. Costs one
+/// seek, and up to one more for each schema that has objects.
+fn unused_schemas(
+    kv: &dyn KvRead,
+    recorded: &RecordedSchemas,
+    store: Option<StoreId>,
+) -> Result<Vec<SchemaIndex>> {
     let mut unused = Vec::new();
     let mut schemas = recorded.schemas().iter().peekable();
     while let Some(first) = schemas.peek() {
@@ -492,7 +510,7 @@ fn unused_schemas(kv: &dyn KvRead, recorded: &RecordedSchemas) -> Result<Vec<Sch
         });
     }
     // Another part of this process may be about to create objects of them.
-    unused.retain(|schema| !is_used_by_process(schema.id));
+    unused.retain(|schema| !is_used_by_process(schema.id, store));
     Ok(unused.into_iter().map(|schema| schema.index).collect())
 }
 

@@ -5,6 +5,7 @@ use std::fs::{File, FileType, Metadata};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
+use permazen::__internal::open::open_to_read;
 use tempfile::NamedTempFile;
 
 use super::host::Failure;
@@ -19,7 +20,7 @@ pub(super) fn open_input(path: &Path) -> Result<Box<dyn Read>, Failure> {
     if !is_pipe(path) {
         must_be_file(path)?;
     }
-    Ok(Box::new(File::open(path).map_err(|e| format!("{}: {e}", path_text(path)))?))
+    Ok(Box::new(open_to_read(path).map_err(|e| format!("{}: {e}", path_text(path)))?))
 }
 
 /// The name of what [`open_input`] opens, for messages.

@@ -7,8 +7,8 @@
 //! `store.rs` has the traits of a database and of its transactions, `pairs.rs` those to read and
 //! change pairs, `options.rs` the options of transactions, `capabilities.rs` the abilities of a
 //! store, `counters.rs` its counters, `warning.rs` its advice about its server, `space.rs` the
-//! space of pairs in its file, `error.rs` the errors, `retry.rs` runs transactions until they
-//! succeed, `watch.rs` waits for changes.
+//! space of pairs in its file, `store_id.rs` its identity, `error.rs` the errors, `retry.rs` runs
+//! transactions until they succeed, `watch.rs` waits for changes.
 
 mod capabilities;
 mod counters;
@@ -21,6 +21,7 @@ mod pointers;
 mod retry;
 mod space;
 mod store;
+pub(crate) mod store_id;
 mod warning;
 mod watch;
 pub(crate) mod with_causes;

@@ -53,8 +53,9 @@ pub struct TxOptions {
     /// thread needs to be woken. If it ends on another thread nevertheless, it is rolled back, and
     /// its `commit` is [`KvError::IllegalState`](crate::KvError::IllegalState); others get the
     /// right to write when the first thread begins another transaction or ends. If the first thread
-    /// ends before the transaction, operations in it are [`KvError::Stale`](crate::KvError::Stale).
-    /// Stores to which the thread does not matter ignore it.
+    /// ends before the transaction, operations in it and further steps of its iterators are
+    /// [`KvError::Stale`](crate::KvError::Stale). Stores to which the thread does not matter ignore
+    /// it.
     pub ends_here: bool,
     /// The transaction can be committed in a group with others that wait at the same time, so that
     /// one flush serves all. Set this only if the transaction is run again after a retryable error,

@@ -11,7 +11,7 @@
 /// | `LIMITS` | `max_key_len`, `encode_counter`, `decode_counter`, `prefetch` |
 /// | `CONTENT` | `content_name`, `first_difference` |
 /// | `WRITES` | `get_to_put`, `put`, `put_new`, `put_if_absent`, `get_or_put`, `append`, `remove`, `remove_span`, `remove_where`, `adjust_counter`, `apply` |
-/// | `STORE` | `capabilities`, `verify`, `space`, `statistics`, `counters` |
+/// | `STORE` | `capabilities`, `verify`, `space`, `statistics`, `counters`, `identity` |
 ///
 /// ```text
 /// impl<T: KvRead> KvRead for ReadOnly<T> {
@@ -34,7 +34,7 @@ macro_rules! pass_on {
         $crate::contract::pass_on::pass_on!($self => $to; get_to_put, put, put_new, put_if_absent, get_or_put, append, remove, remove_span, remove_where, adjust_counter, apply);
     };
     (@STORE $self:ident, $to:expr) => {
-        $crate::contract::pass_on::pass_on!($self => $to; capabilities, verify, space, statistics, counters);
+        $crate::contract::pass_on::pass_on!($self => $to; capabilities, verify, space, statistics, counters, identity);
     };
 
     (@get $self:ident, $to:expr) => {
@@ -266,6 +266,11 @@ macro_rules! pass_on {
     (@counters $self:ident, $to:expr) => {
         fn counters(&$self) -> $crate::Counters {
             $to.counters()
+        }
+    };
+    (@identity $self:ident, $to:expr) => {
+        fn identity(&$self) -> Option<$crate::__internal::StoreId> {
+            $to.identity()
         }
     };
 }

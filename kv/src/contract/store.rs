@@ -8,6 +8,7 @@ use super::counters::Counters;
 use super::options::TxOptions;
 use super::pairs::{KvRead, KvWrite, SharedRead};
 use super::space::Space;
+use super::store_id::StoreId;
 use crate::{KeySpan, KeyWatch, KvError, Result, Writes};
 
 /// A transaction. Dropping it rolls back.
@@ -267,5 +268,15 @@ pub trait KvDatabase: Send + Sync {
     /// ```
     fn counters(&self) -> Counters {
         Counters::default()
+    }
+
+    /// The identity of this store. Clones of a store have the same, and so have all openings of one
+    /// file or environment in this process, and a wrapper and what it wraps. Free.
+    ///
+    /// `None` if other stores of this process may have the same content and cannot be told from
+    /// those that have not, as on servers, which have several addresses.
+    #[doc(hidden)]
+    fn identity(&self) -> Option<StoreId> {
+        None
     }
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use super::LmdbStore;
 use super::copy;
-use super::directory::{make_directory, sync_name};
+use super::directory::make_directory;
 use super::error::{cannot_open, io_failed};
 use super::file::{self, DataFile};
 use super::options::Options;
@@ -368,9 +368,6 @@ impl LmdbBuilder {
             }
             Err(error) if error.kind() == io::ErrorKind::NotFound && create => {
                 make_directory(directory, None)?;
-                if self.options.keeps_commits() {
-                    sync_name(directory)?;
-                }
             }
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 return Err(cannot_open(

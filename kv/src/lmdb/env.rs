@@ -17,6 +17,7 @@ use super::options::Options;
 use super::page::readable_pages;
 use super::replaced_files::Files;
 use super::writer::Writer;
+use crate::contract::store_id::StoreId;
 use crate::store_parts::file_identity::FileId;
 use crate::store_parts::lock::lock;
 use crate::store_parts::process::Process;
@@ -40,6 +41,7 @@ pub(super) struct SharedEnv {
     pub(super) right_to_write: Arc<WriteLock>,
     pub(super) env: Arc<OpenEnv>,
     pub(super) durability: Durability,
+    pub(super) id: StoreId,
     name: String,
     /// The database of the pairs, once it was found or created.
     pairs: OnceLock<Pairs>,
@@ -381,6 +383,7 @@ impl SharedEnv {
             right_to_write: WriteLock::of(env.path().display().to_string()),
             env,
             durability: options.durability,
+            id: StoreId::new(),
             name: options.name.clone(),
             pairs: OnceLock::new(),
             finding: Mutex::new(()),

@@ -62,7 +62,9 @@ use self::read::LmdbView;
 use self::transaction::WriteTransaction;
 pub use crate::Durability;
 use crate::contract::check_spans;
+use crate::contract::store_id::StoreId;
 use crate::copy::{Copied, Watch};
+use crate::store_parts::file_identity::FileId;
 use crate::store_parts::on_disk;
 use crate::store_parts::read_transaction::ReadTransaction;
 use crate::{
@@ -236,6 +238,11 @@ impl KvDatabase for LmdbStore {
     /// Counts the operations of all users of the environment in this process.
     fn counters(&self) -> Counters {
         self.shared.right_to_write.counts().of_turns()
+    }
+
+    fn identity(&self) -> Option<StoreId> {
+        // Elsewhere, an environment that is opened by two paths may not be recognized.
+        FileId::TELLS.then_some(self.shared.id)
     }
 
     fn statistics(&self) -> Result<Statistics> {

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use heed::{EnvFlags, EnvOpenOptions, MdbError};
 
-use super::directory::sync_names;
+use super::directory::{sync_name, sync_names};
 use super::env::OpenEnv;
 use super::error::{cannot_open, io_failed, is_no_space};
 use super::map::has_room;
@@ -36,12 +36,18 @@ pub(super) fn open_env(options: &Options, directory: &Path, missing: bool) -> Re
         return Ok(Opening::StillOpen);
     }
     if missing {
-        if create_files(directory)? && options.keeps_commits() {
-            sync_names(directory, directory)?;
-        }
+        create_files(directory)?;
     } else {
         // If it cannot be created, LMDB says so, or does without it on a read-only file system.
         let _ = create_lock(directory);
+    }
+    let file = || std::fs::metadata(directory.join("data.mdb")).map_or(0, |file| file.len());
+    // Without the names on disk, a power failure could take away all that is committed here. The
+    // process that has made the directory and the files may have been killed before it came here.
+    // As soon as LMDB has written to the file, the names are on disk.
+    if file() == 0 && options.keeps_commits() && !options.read_only {
+        sync_names(directory, directory)?;
+        sync_name(directory)?;
     }
     // LMDB would wait without a limit.
     #[cfg(unix)]
@@ -49,7 +55,6 @@ pub(super) fn open_env(options: &Options, directory: &Path, missing: bool) -> Re
         return Ok(Opening::Locked);
     }
     let before = Files::in_directory(directory)?;
-    let file = || std::fs::metadata(directory.join("data.mdb")).map_or(0, |file| file.len());
     let asked = options.map_size.or(options.first_map_size);
     let asked = asked.unwrap_or_else(|| fitting(first_size(file())));
     let mut map_size = asked;
@@ -173,16 +178,15 @@ fn open_failed(options: &Options, directory: &Path, error: heed::Error) -> KvErr
     cannot_open(directory, reason)
 }
 
-/// Creates the files of an environment. LMDB itself would make them readable for their owner only.
-/// Returns false if both are there already.
+/// Creates the files of an environment that are not there. LMDB itself would make them readable for
+/// their owner only.
 ///
 /// This process must not have the environment open, because closing `lock.mdb` gives up its locks.
-fn create_files(directory: &Path) -> Result<bool> {
+fn create_files(directory: &Path) -> Result<()> {
     // First `lock.mdb`: another process that finds `data.mdb` opens the environment at once, and
     // LMDB would then create its own `lock.mdb`.
-    let lock = create_file(directory, "lock.mdb")?;
-    let data = create_file(directory, "data.mdb")?;
-    Ok(lock || data)
+    create_file(directory, "lock.mdb")?;
+    create_file(directory, "data.mdb")
 }
 
 /// Whether this process can take part in locking.
@@ -223,15 +227,16 @@ pub(super) fn create_lock(directory: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Creates an empty file. Returns false if there is one already.
-fn create_file(directory: &Path, name: &str) -> Result<bool> {
+/// Creates an empty file unless there is one.
+fn create_file(directory: &Path, name: &str) -> Result<()> {
     let mut options = OpenOptions::new();
     options.write(true).create_new(true);
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o664);
     match options.open(directory.join(name)) {
-        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(false),
-        Err(error) => Err(io_failed(directory, &format!("cannot create {name}"), error)),
-        Ok(_) => Ok(true),
+        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {
+            Err(io_failed(directory, &format!("cannot create {name}"), error))
+        }
+        _ => Ok(()),
     }
 }

@@ -120,6 +120,12 @@ impl OwnThread {
         if self.left.has_ended.load(Ordering::Acquire) { Err(thread_has_ended()) } else { Ok(()) }
     }
 
+    /// The same check, for iterators of the transaction.
+    #[inline]
+    pub(super) fn at_each_step(&self) -> AtEachStep<'_> {
+        AtEachStep { has_ended: &self.left.has_ended }
+    }
+
     pub(super) fn is_here(&self) -> bool {
         self.thread == thread::current().id()
     }
@@ -146,6 +152,20 @@ impl OwnThread {
             let abandoned = Abandoned { txn, map: self.map, _permit: permit };
             lock(&self.left.transactions).push(abandoned);
         }
+    }
+}
+
+/// The check of [`OwnThread::check`], for each step of an iterator.
+#[derive(Clone, Copy)]
+pub(super) struct AtEachStep<'t> {
+    has_ended: &'t AtomicBool,
+}
+
+impl AtEachStep<'_> {
+    /// Fails if the thread that has begun the transaction has ended. Costs one read of memory.
+    #[inline]
+    pub(super) fn check(self) -> Result<()> {
+        if self.has_ended.load(Ordering::Relaxed) { Err(thread_has_ended()) } else { Ok(()) }
     }
 }
 

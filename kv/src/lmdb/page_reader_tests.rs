@@ -39,7 +39,7 @@ impl Database {
         // SAFETY: the transaction is read-only, and the tree is used only here.
         #[allow(unsafe_code)]
         let tree = unsafe { Tree::new(record, readable_pages(page_len).unwrap(), pages, checks) };
-        let reader = Reader { pairs: self.pairs, txn: &txn, path };
+        let reader = Reader { pairs: self.pairs, txn: &txn, path, thread: None };
         let tree = tree.map(|tree| tree.limited(most));
         look(reader, tree.as_ref().map(|tree| PageReader::new(tree, path)));
     }

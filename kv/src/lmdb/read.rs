@@ -14,6 +14,7 @@ use heed::{AnyTls, RoIter, RoRange, RoRevIter, RoRevRange, RoTxn, WithoutTls};
 use super::env::{CountedReader, Pairs, SharedEnv};
 use super::error::{READING, damaged, failed};
 use super::key::{StoredKey, StoredSpan};
+use super::own_thread::AtEachStep;
 use super::tree::Tree;
 use crate::store_parts;
 use crate::store_parts::lock::lock;
@@ -29,6 +30,8 @@ pub(super) struct Reader<'t> {
     pub(super) pairs: Pairs,
     pub(super) txn: &'t RoTxn<'t, AnyTls>,
     pub(super) path: &'t Path,
+    /// Present if a thread must not end before the transaction does.
+    pub(super) thread: Option<AtEachStep<'t>>,
 }
 
 impl<'t> Reader<'t> {
@@ -133,13 +136,12 @@ impl<'t> Reader<'t> {
         span: KeySpan<'_>,
         direction: Direction,
     ) -> Result<Scan<'t>> {
-        let path = self.path;
         Ok(match self.open(span, direction)? {
             Opened::Nothing => Box::new(std::iter::empty()),
-            Opened::All(range) => Box::new(RangeScan { range: Some(range), path, view }),
-            Opened::AllBack(range) => Box::new(RangeScan { range: Some(range), path, view }),
-            Opened::Range(range) => Box::new(RangeScan { range: Some(range), path, view }),
-            Opened::RangeBack(range) => Box::new(RangeScan { range: Some(range), path, view }),
+            Opened::All(range) => Box::new(RangeScan::new(range, self, view)),
+            Opened::AllBack(range) => Box::new(RangeScan::new(range, self, view)),
+            Opened::Range(range) => Box::new(RangeScan::new(range, self, view)),
+            Opened::RangeBack(range) => Box::new(RangeScan::new(range, self, view)),
         })
     }
 
@@ -172,7 +174,7 @@ impl<'t> Reader<'t> {
             }
         };
         let end = End::new(span.max.filter(|_| direction == Direction::Forward));
-        opened.show(self.path, view, &mut |key, value| match end.is_before(key) {
+        opened.show(self, view, &mut |key, value| match end.is_before(key) {
             true => visitor(key, value),
             false => ControlFlow::Break(()),
         })
@@ -214,16 +216,16 @@ impl<'t> Opened<'t> {
     #[inline]
     fn show(
         self,
-        path: &'t Path,
+        reader: Reader<'t>,
         view: Option<&'t LmdbView>,
         visitor: &mut impl FnMut(&[u8], &[u8]) -> ControlFlow<()>,
     ) -> Result<()> {
         match self {
             Opened::Nothing => Ok(()),
-            Opened::All(range) => RangeScan { range: Some(range), path, view }.show(visitor),
-            Opened::AllBack(range) => RangeScan { range: Some(range), path, view }.show(visitor),
-            Opened::Range(range) => RangeScan { range: Some(range), path, view }.show(visitor),
-            Opened::RangeBack(range) => RangeScan { range: Some(range), path, view }.show(visitor),
+            Opened::All(range) => RangeScan::new(range, reader, view).show(visitor),
+            Opened::AllBack(range) => RangeScan::new(range, reader, view).show(visitor),
+            Opened::Range(range) => RangeScan::new(range, reader, view).show(visitor),
+            Opened::RangeBack(range) => RangeScan::new(range, reader, view).show(visitor),
         }
     }
 }
@@ -290,6 +292,7 @@ struct RangeScan<'t, I> {
     /// Taken out only when the scan ends.
     range: Option<I>,
     path: &'t Path,
+    thread: Option<AtEachStep<'t>>,
     view: Option<&'t LmdbView>,
 }
 
@@ -297,9 +300,20 @@ impl<'t, I> RangeScan<'t, I>
 where
     I: Iterator<Item = heed::Result<(&'t [u8], &'t [u8])>>,
 {
+    /// A scan that `reader` has opened.
+    #[inline(always)]
+    fn new(range: I, reader: Reader<'t>, view: Option<&'t LmdbView>) -> Self {
+        RangeScan { range: Some(range), path: reader.path, thread: reader.thread, view }
+    }
+
     #[inline(always)]
     fn step(&mut self) -> Option<Result<(&'t [u8], &'t [u8])>> {
-        match self.range.as_mut()?.next()? {
+        let range = self.range.as_mut()?;
+        if let Some(Err(error)) = self.thread.map(AtEachStep::check) {
+            self.range = None;
+            return Some(Err(error));
+        }
+        match range.next()? {
             Ok(pair) => Some(stripped(self.path, pair)),
             Err(error) => {
                 self.range = None;
@@ -330,6 +344,9 @@ where
                 }
             }
             // The same as `step`, without building values that would be taken apart again.
+            if let Some(thread) = self.thread {
+                thread.check()?;
+            }
             match self.range.as_mut().and_then(I::next) {
                 Some(Ok((stored, value))) => match stored.split_first() {
                     Some((0, key)) if visitor(key, value).is_continue() => {}
@@ -511,7 +528,7 @@ impl LmdbView {
 
     fn reader(&self) -> Option<Reader<'_>> {
         let pairs = self.pairs?;
-        Some(Reader { pairs, txn: &self.txn, path: self.env().path() })
+        Some(Reader { pairs, txn: &self.txn, path: self.env().path(), thread: None })
     }
 }
 

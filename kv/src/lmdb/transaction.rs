@@ -128,7 +128,8 @@ impl WriteTransaction {
     fn reader(&self) -> Result<Reader<'_>> {
         self.check_usable()?;
         let open = self.open.as_ref().ok_or_else(|| Self::ended(&self.failed))?;
-        Ok(Reader { pairs: self.pairs, txn: open.txn(), path: self.env.path() })
+        let thread = self.own.as_ref().map(OwnThread::at_each_step);
+        Ok(Reader { pairs: self.pairs, txn: open.txn(), path: self.env.path(), thread })
     }
 
     fn write(&mut self) -> Result<(Pairs, &mut OpenWrite, &SharedEnv)> {
@@ -181,7 +182,7 @@ impl KvWrite for WriteTransaction {
         let path = env.path();
         let (from_there, txn) =
             open.stay_at(pairs, stored).map_err(|error| failed(path, READING, error))?;
-        Reader { pairs, txn, path }.get_along(from_there, key, near)
+        Reader { pairs, txn, path, thread: None }.get_along(from_there, key, near)
     }
 
     fn put(&mut self, key: &[u8], value: &[u8]) -> Result<()> {

@@ -22,6 +22,7 @@ use std::time::Duration;
 use self::tree::Tree;
 use crate::contract::WatchTracker;
 use crate::contract::pass_on::pass_on;
+use crate::contract::store_id::StoreId;
 use crate::store_parts::deadline::Deadline;
 use crate::store_parts::write_lock::{WriteLock, WritePermit};
 use crate::{
@@ -50,6 +51,7 @@ struct SharedStore {
     current: RwLock<CommittedTree>,
     writer: Arc<WriteLock>,
     watches: WatchTracker,
+    id: StoreId,
 }
 
 impl Default for SharedStore {
@@ -58,6 +60,7 @@ impl Default for SharedStore {
             current: RwLock::default(),
             writer: WriteLock::of("a store in memory"),
             watches: WatchTracker::default(),
+            id: StoreId::new(),
         }
     }
 }
@@ -139,6 +142,10 @@ impl KvDatabase for MemoryStore {
 
     fn counters(&self) -> Counters {
         self.shared.writer.counts().of_turns()
+    }
+
+    fn identity(&self) -> Option<StoreId> {
+        Some(self.shared.id)
     }
 }
 

@@ -4,6 +4,7 @@
 use std::time::Duration;
 
 use crate::contract::TURN_AFTER;
+use crate::contract::store_id::StoreId;
 use crate::{
     Counters, KvDatabase, KvError, KvRead, KvTransaction, Result, SharedRead, Statistics,
     TxOptions, Watches, Writes,
@@ -107,6 +108,12 @@ pub trait AtomicKvStore: Send + Sync {
     fn store_counters(&self) -> Counters {
         Counters::default()
     }
+
+    /// The identity of the store; see [`KvDatabase::identity`].
+    #[doc(hidden)]
+    fn store_identity(&self) -> Option<StoreId> {
+        None
+    }
 }
 
 /// Each call is a transaction. The changes are always as durable as a commit of the database.
@@ -164,6 +171,10 @@ impl<D: KvDatabase + ?Sized> AtomicKvStore for D {
 
     fn store_counters(&self) -> Counters {
         self.counters()
+    }
+
+    fn store_identity(&self) -> Option<StoreId> {
+        self.identity()
     }
 }
 

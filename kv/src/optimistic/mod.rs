@@ -63,6 +63,7 @@ use std::sync::atomic::Ordering;
 use self::atomic_store::AtomicKvStore;
 use self::engine::Engine;
 use self::transaction::OptimisticTransaction;
+use crate::contract::store_id::StoreId;
 use crate::{
     Capabilities, Counters, KvDatabase, KvError, KvTransaction, Result, Statistics, TxOptions,
 };
@@ -159,6 +160,10 @@ impl<S: AtomicKvStore + 'static> KvDatabase for OptimisticDatabase<S> {
         own.waits_in_vain = sum(own.waits_in_vain, below.waits_in_vain);
         own.waited = own.waited.map(|own| own + below.waited.unwrap_or_default());
         own.or(below)
+    }
+
+    fn identity(&self) -> Option<StoreId> {
+        self.engine.store.store_identity()
     }
 }
 

@@ -15,6 +15,7 @@ use std::time::SystemTime;
 
 use super::log_files::{INDEX, LOG, beside};
 use crate::__internal::OpenWithSqlite;
+use crate::contract::store_id::StoreId;
 use crate::store_parts::file_identity::FileId;
 use crate::store_parts::lock::lock;
 use crate::store_parts::process::Process;
@@ -105,6 +106,8 @@ impl WalFile {
 struct Known {
     place: PathBuf,
     id: Identity,
+    /// The identity of all stores on the file while any of them is open.
+    store: StoreId,
     /// The process that has opened it.
     process: Process,
     state: PlaceState,
@@ -252,17 +255,24 @@ pub(super) fn objection(place: &Path, found: Option<Identity>) -> Option<String>
 pub(super) struct OpenFile {
     place: PathBuf,
     id: Identity,
+    store: StoreId,
 }
 
 impl OpenFile {
     pub(super) fn new(place: PathBuf, id: Identity) -> Self {
-        let file = OpenFile { place, id };
         let mut known = known();
+        // It may be open by another name.
+        let is_it = |known: &&Known| {
+            matches!(known.state, PlaceState::Open(..)) && known.id.is_while_open(id)
+        };
+        let store = known.iter().find(is_it).map_or_else(StoreId::new, |known| known.store);
+        let file = OpenFile { place, id, store };
         match known.iter_mut().find(|known| file.is(known)).map(|known| &mut known.state) {
             Some(PlaceState::Open(stores, _)) => *stores += 1,
             _ => known.push(Known {
                 place: file.place.clone(),
                 id,
+                store,
                 process: Process::this(),
                 state: PlaceState::Open(1, Beside::default()),
             }),
@@ -276,6 +286,12 @@ impl OpenFile {
 
     pub(super) fn place(&self) -> &Path {
         &self.place
+    }
+
+    /// The identity of all stores on the file. Where files cannot be told apart, that of all stores
+    /// on files.
+    pub(super) fn store(&self) -> StoreId {
+        self.store
     }
 
     fn is(&self, known: &Known) -> bool {
@@ -323,7 +339,13 @@ impl Drop for OpenFile {
                 known.place != self.place || matches!(known.state, PlaceState::Open(..))
             });
             let (place, process) = (self.place.clone(), Process::this());
-            known.push(Known { place, id: self.id, process, state: PlaceState::Left(log) });
+            known.push(Known {
+                place,
+                id: self.id,
+                store: self.store,
+                process,
+                state: PlaceState::Left(log),
+            });
         }
     }
 }

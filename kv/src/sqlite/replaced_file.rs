@@ -11,6 +11,7 @@ use rusqlite::Connection;
 
 use super::error::cannot_open;
 use super::open_files::{Identity, OpenFile, is_open_in_parent, objection, place_of};
+use crate::contract::store_id::StoreId;
 use crate::store_parts::file_identity::perhaps_unseen;
 use crate::{KvError, Result};
 
@@ -87,6 +88,11 @@ impl DatabaseFile {
     /// Where the file is, after following all links; `None` before the first connection.
     pub(super) fn place(&self) -> Option<&Path> {
         self.opened.get().map(|opened| opened.file.place())
+    }
+
+    /// The identity of all stores on the file; `None` before the first connection.
+    pub(super) fn store(&self) -> Option<StoreId> {
+        self.opened.get().map(|opened| opened.file.store())
     }
 
     /// Notes which files SQLite has put beside the file for `connection`, so that they are known

@@ -14,6 +14,7 @@ use super::shared::SharedDatabase;
 use super::transaction::{SqliteView, WriteTransaction};
 use super::versions::Pooled;
 use crate::contract::DEFAULT_WAIT;
+use crate::contract::store_id::StoreId;
 use crate::copy::{Compacted, Copied, Watch};
 use crate::store_parts::directories::{is_missing, missing_above};
 use crate::store_parts::on_disk;
@@ -420,6 +421,10 @@ impl KvDatabase for SqliteStore {
             true => counts.counters(),
             false => counts.of_turns(),
         }
+    }
+
+    fn identity(&self) -> Option<StoreId> {
+        self.shared.database.file.store()
     }
 }
 

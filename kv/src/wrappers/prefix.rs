@@ -307,7 +307,7 @@ impl<D: KvDatabase> KvDatabase for Prefixed<D> {
     }
 
     // These are about the whole wrapped store.
-    pass_on!(self => self.part.inner; verify, statistics, counters);
+    pass_on!(self => self.part.inner; verify, statistics, counters, identity);
 }
 
 impl<T> fmt::Debug for Prefixed<T> {

@@ -1,6 +1,6 @@
 //! Backups as graphs, restored with their IDs into new databases of newer programs.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use permazen::kv::memory::MemoryStore;
 use permazen::model::{Graph, Import};
@@ -71,13 +71,6 @@ mod now {
         pub(crate) parts: Vec<Ref<Part>>,
         pub(crate) car: Option<Ref<Car>>,
     }
-}
-
-/// Held by a test as long as it runs. A schema without objects stays recorded while this process
-/// has any database open with it, so these tests, which have the same models, run one by one.
-fn alone() -> MutexGuard<'static, ()> {
-    static ALONE: Mutex<()> = Mutex::new(());
-    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 fn version_1(store: &Arc<MemoryStore>) -> Builder {
@@ -168,7 +161,6 @@ fn import(db: &Permazen, graph: &Graph) -> permazen::Result<()> {
 
 #[test]
 fn a_backup_of_an_evolved_database_is_restored_with_its_ids() {
-    let _alone = alone();
     let store = filled();
     let db = version_2(&store).unique_among_indexed().build().unwrap();
     db.write(|tx| {
@@ -210,7 +202,6 @@ fn a_backup_of_an_evolved_database_is_restored_with_its_ids() {
 
 #[test]
 fn a_backup_of_the_first_version_is_restored_by_the_second() {
-    let _alone = alone();
     let graph = export(&version_1(&filled()).build().unwrap());
     assert_eq!((graph.schemas.len(), graph.objects.len()), (1, 20));
     let store = Arc::new(MemoryStore::new());
@@ -233,7 +224,6 @@ fn a_backup_of_the_first_version_is_restored_by_the_second() {
 
 #[test]
 fn rules_of_the_second_version_are_checked_if_they_are_on() {
-    let _alone = alone();
     let first = version_1(&filled()).build().unwrap();
     let mut graph = export(&first);
     let open =
@@ -257,7 +247,6 @@ fn rules_of_the_second_version_are_checked_if_they_are_on() {
 
 #[test]
 fn what_contradicts_a_backup_is_named_and_the_database_stays() {
-    let _alone = alone();
     let graph = export(&version_1(&filled()).build().unwrap());
     let store = Arc::new(MemoryStore::new());
     let db = version_2(&store).build().unwrap();
@@ -293,7 +282,6 @@ fn what_contradicts_a_backup_is_named_and_the_database_stays() {
 
 #[test]
 fn the_id_of_a_type_that_the_models_have_may_be_taken_by_a_field() {
-    let _alone = alone();
     // The same schema, and other storage IDs.
     let graph = export(&version_1(&filled()).build().unwrap());
     let other = Permazen::builder(MemoryStore::new()).model::<now::Car>().build().unwrap();
@@ -332,7 +320,6 @@ mod numbered {
 
 #[test]
 fn storage_ids_of_the_models_are_kept_free() {
-    let _alone = alone();
     let store = Arc::new(MemoryStore::new());
     let db = Permazen::builder_shared(store).model::<before::Customer>().build().unwrap();
     db.write(|tx| tx.create(before::Customer { name: "Ann".into() }).map(drop)).unwrap();

@@ -1,7 +1,5 @@
 //! Section 18: which schemas are recorded.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
-
 use permazen::Error;
 use permazen::schema::SchemaRemoval;
 
@@ -21,13 +19,6 @@ mod b {
     }
 }
 
-/// For each test: a schema that an open database of this process uses stays, and all tests here
-/// have the same schemas.
-fn alone() -> MutexGuard<'static, ()> {
-    static ALONE: Mutex<()> = Mutex::new(());
-    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 /// The keys of the schema table and of the table of storage IDs, as numbers.
 fn tables(store: &Store) -> (Vec<u8>, Vec<u8>) {
     let all = pairs(store);
@@ -45,7 +36,6 @@ fn with_removal<M: Model>(store: &Store, removal: SchemaRemoval) -> Permazen {
 
 #[test]
 fn m18_0_03_and_08_a_schema_without_objects_is_removed_and_its_numbers_are_used_again() {
-    let _alone = alone();
     let store = store();
     drop(open::<a::A>(&store));
     assert_eq!(tables(&store), (vec![1], vec![1, 2]));
@@ -62,7 +52,6 @@ fn m18_0_03_and_08_a_schema_without_objects_is_removed_and_its_numbers_are_used_
 
 #[test]
 fn m18_0_09_a_schema_with_objects_stays() {
-    let _alone = alone();
     let store = store();
     open::<a::A>(&store).write(|tx| tx.create_default::<a::A>().map(drop)).unwrap();
     let db = open::<b::B>(&store);
@@ -76,7 +65,6 @@ fn m18_0_09_a_schema_with_objects_stays() {
 
 #[test]
 fn m18_0_04_never_removes_nothing() {
-    let _alone = alone();
     let store = store();
     drop(open::<a::A>(&store));
     let db = with_removal::<b::B>(&store, SchemaRemoval::Never);
@@ -86,7 +74,6 @@ fn m18_0_04_never_removes_nothing() {
 
 #[test]
 fn m18_0_07_always_removes_at_each_opening() {
-    let _alone = alone();
     let store = store();
     let db = with_removal::<b::B>(&store, SchemaRemoval::Always);
     db.write(|tx| tx.create_default::<b::B>().map(drop)).unwrap();
@@ -98,7 +85,6 @@ fn m18_0_07_always_removes_at_each_opening() {
 
 #[test]
 fn m18_0_02_a_schema_is_recorded_only_if_that_is_allowed() {
-    let _alone = alone();
     let store = store();
     open::<a::A>(&store).write(|tx| tx.create_default::<a::A>().map(drop)).unwrap();
     let before = pairs(&store);

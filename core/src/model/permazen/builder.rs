@@ -121,8 +121,8 @@ impl Builder {
 
     /// Sets when recorded schemas without objects are removed. The default is
     /// [`SchemaRemoval::ConfigChange`]; if new schemas are not allowed, it is
-    /// [`SchemaRemoval::Never`]. A schema stays while a
-    /// database of this process is open with it.
+    /// [`SchemaRemoval::Never`]. A schema stays while a `Permazen` of this process is open with it
+    /// on the same store, or on one that may be the same.
     pub fn schema_removal(mut self, removal: SchemaRemoval) -> Self {
         self.schema_removal = Some(removal);
         self
@@ -179,11 +179,11 @@ impl Builder {
         let schema = Arc::new(self.schema()?);
         let earlier = std::mem::replace(&mut self.earlier, Ok(Vec::new()))?;
         let (database, config) = self.database(&schema)?;
-        let mut using = Vec::new();
+        let (mut using, store) = (Vec::new(), database.kv().identity());
         // If it was recorded with other storage IDs than the earlier ones ask for, and has no
         // objects, it may go.
         if earlier.is_empty() {
-            using.push(UsedByProcess::new(schema.schema_id()));
+            using.push(UsedByProcess::new(schema.schema_id(), store));
         }
         // The first transaction only looks whether the schema is recorded. It removes no schema.
         let known = config.clone().allow_new_schema(false).schema_removal(SchemaRemoval::Never);
@@ -227,7 +227,7 @@ impl Builder {
         )?;
         if !earlier.is_empty() {
             let ids = earlier.iter().map(SchemaModel::schema_id).chain([schema.schema_id()]);
-            using.extend(ids.map(UsedByProcess::new));
+            using.extend(ids.map(|id| UsedByProcess::new(id, store)));
         }
         let shared = Shared {
             database,

@@ -2,6 +2,7 @@
 #![cfg(all(feature = "lmdb", target_os = "linux"))]
 
 use std::io::Read as _;
+use std::ops::ControlFlow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::process::Child;
@@ -10,7 +11,9 @@ use std::time::Duration;
 use std::{fs, thread};
 
 use permazen_kv::lmdb::LmdbStore;
-use permazen_kv::{KvDatabase, KvDatabaseExt as _, KvError, KvWrite, TxOptions};
+use permazen_kv::{
+    Direction, KeySpan, KvDatabase, KvDatabaseExt as _, KvError, KvRead as _, KvWrite, TxOptions,
+};
 use tempfile::TempDir;
 
 use crate::support::{dump, put, reading, role, spawn, wait_for};
@@ -233,6 +236,51 @@ fn a_thread_that_ends_gives_back_the_right_to_write() {
         // A scoped thread may be joined shortly before its memory is given up.
         store.begin(&here()).unwrap().put(b"key", b"").unwrap();
     });
+}
+
+#[test]
+fn an_iterator_is_of_no_use_after_the_thread_that_was_to_end_its_transaction() {
+    let (_directory, store) = store();
+    for key in [b"a", b"b", b"c"] {
+        put(&store, key, b"");
+    }
+    let begin_elsewhere = || {
+        let (elsewhere, (give, given), (tell, told)) = (store.clone(), channel(), channel());
+        let thread = thread::spawn(move || {
+            give.send(elsewhere.begin(&here()).unwrap()).unwrap();
+            told.recv().unwrap();
+        });
+        let end = move || {
+            tell.send(()).unwrap();
+            thread.join().unwrap();
+        };
+        (given.recv().unwrap(), end)
+    };
+    for span in [KeySpan::FULL, KeySpan::new(b"a", Some(b"z"))] {
+        for direction in [Direction::Forward, Direction::Reverse] {
+            let (tx, end) = begin_elsewhere();
+            let mut scan = tx.scan(span, direction).unwrap();
+            assert!(scan.next().unwrap().is_ok());
+            end();
+            let failed = scan.next().unwrap();
+            assert!(matches!(failed, Err(KvError::Stale(_))), "{failed:?}");
+            assert!(scan.next().is_none());
+            drop(scan);
+            drop(tx);
+
+            let (tx, end) = begin_elsewhere();
+            let (mut end, mut seen) = (Some(end), 0);
+            let failed = tx.visit(span, direction, &mut |_, _| {
+                seen += 1;
+                end.take().unwrap()();
+                ControlFlow::Continue(())
+            });
+            assert!(matches!(failed, Err(KvError::Stale(_))), "{failed:?}");
+            assert_eq!(seen, 1);
+        }
+    }
+    store.write(|tx| tx.put(b"after", b"")).unwrap();
+    assert_eq!(dump(&*reading(&store)).len(), 4);
 }
 
 #[test]
