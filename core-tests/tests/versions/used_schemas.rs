@@ -82,13 +82,16 @@ fn a_schema_stays_in_the_database_that_is_open_with_it() {
         assert!(stays(&store, &used));
     }
     // Others.
-    for (store, used) in [
-        (memory(), memory()),
-        (memory(), optimistic(&below)),
-        (lmdb("two"), lmdb("three")),
-        (sqlite("two.db"), sqlite("three.db")),
-        (memory(), lmdb("one")),
-    ] {
+    let mut others = vec![(memory(), memory()), (memory(), optimistic(&below))];
+    // Elsewhere, files are not told apart.
+    if cfg!(unix) {
+        others.extend([
+            (lmdb("two"), lmdb("three")),
+            (sqlite("two.db"), sqlite("three.db")),
+            (memory(), lmdb("one")),
+        ]);
+    }
+    for (store, used) in others {
         assert!(!stays(&store, &used));
     }
     // A part of a store may overlap with another part.

@@ -273,8 +273,8 @@ pub trait KvDatabase: Send + Sync {
     /// The identity of this store. Clones of a store have the same, and so have all openings of one
     /// file or environment in this process, and a wrapper and what it wraps. Free.
     ///
-    /// `None` if other stores of this process may have the same content and cannot be told from
-    /// those that have not, as on servers, which have several addresses.
+    /// `None` if other stores of this process may share its content and cannot be told from those
+    /// that do not, as on servers, which have several addresses.
     #[doc(hidden)]
     fn identity(&self) -> Option<StoreId> {
         None

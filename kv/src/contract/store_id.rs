@@ -2,9 +2,9 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Tells the stores that this process has open apart. Two that are open at the same time and have
-/// different ones never have the same content. Two with the same one may have the same content, or
-/// parts of it.
+/// Tells the stores that this process has open apart. What is written to one is never seen in one
+/// that is open at the same time with another identity. Two with the same one may share their
+/// content, or parts of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct StoreId(u64);
 

@@ -44,7 +44,8 @@ pub(super) fn open_env(options: &Options, directory: &Path, missing: bool) -> Re
     let file = || std::fs::metadata(directory.join("data.mdb")).map_or(0, |file| file.len());
     // Without the names on disk, a power failure could take away all that is committed here. The
     // process that has made the directory and the files may have been killed before it came here.
-    // As soon as LMDB has written to the file, the names are on disk.
+    // LMDB writes to the file only after this, unless the first process that opens it keeps no
+    // commits.
     if file() == 0 && options.keeps_commits() && !options.read_only {
         sync_names(directory, directory)?;
         sync_name(directory)?;
