@@ -196,9 +196,18 @@ pub fn unless_open_with_sqlite<T>(
     }
 }
 
+/// Why a file must not be opened.
+#[derive(Debug)]
+pub(super) enum Objection {
+    /// It holds until the files are changed or closed.
+    Lasting(String),
+    /// It is probably gone in a moment.
+    Passing(String),
+}
+
 /// Why the file `found` at `place` must not be opened there; `found` is `None` if there is no file.
 /// Returns `None` if there is no reason, or none can be known.
-pub(super) fn objection(place: &Path, found: Option<Identity>) -> Option<String> {
+pub(super) fn objection(place: &Path, found: Option<Identity>) -> Option<Objection> {
     let (mut known, now) = (known(), Beside::at(place));
     for open in known.iter() {
         let PlaceState::Open(_, own) = &open.state else { continue };
@@ -207,27 +216,35 @@ pub(super) fn objection(place: &Path, found: Option<Identity>) -> Option<String>
             // By a name that leads to the same log, as in a directory that is mounted twice, the
             // file can be opened as usual.
             if FileId::TELLS && same && own.log.is_some() && !are_same(own.log, now.log) {
-                return Some(format!(
+                let reason = format!(
                     "it is open in this process as {}, and SQLite keeps its log beside that name; open it by \
                      that name, and if it was renamed, rename it back first",
                     open.place.display()
-                ));
+                );
+                // SQLite closes a file a moment before it is no longer known as open. If the file
+                // was removed before, the system can give its number to a new file meanwhile.
+                let is_new = !are_same(found, Some(open.id));
+                return Some(if is_new {
+                    Objection::Passing(reason)
+                } else {
+                    Objection::Lasting(reason)
+                });
             }
         } else if found.is_none() {
-            return Some(
+            return Some(Objection::Lasting(
                 "it was removed while it is open in this process, which still has the file that was there \
                  before and its log; if it was moved, move it back; otherwise close every store on it with \
                  its transactions and snapshots, and open it again"
                     .to_owned(),
-            );
+            ));
         } else if !same && own.shares_with(&now) {
-            return Some(
+            return Some(Objection::Lasting(
                 "it was replaced while it is open in this process, and -wal or -shm beside it belong to the \
                  file that was there before; close every store on it with its transactions and snapshots, \
                  in every process, then move -wal and -shm to another directory if they are still there, \
                  and open it again"
                     .to_owned(),
-            );
+            ));
         }
     }
     let log = WalFile::at(place);
@@ -243,11 +260,13 @@ pub(super) fn objection(place: &Path, found: Option<Identity>) -> Option<String>
         known.iter().filter(left).any(|known| !known.id.is(found))
     };
     found.is_some_and(of_another).then(|| {
-        "the file -wal beside it is the log of another file, which was there before and was replaced or \
-         removed while this process had it open; close the database in every process, then move -wal and \
-         -shm to another directory if they are still there (the last commits of the old file may be only \
-         in them), and open it again"
-            .to_owned()
+        Objection::Lasting(
+            "the file -wal beside it is the log of another file, which was there before and was replaced or \
+             removed while this process had it open; close the database in every process, then move -wal \
+             and -shm to another directory if they are still there (the last commits of the old file may be \
+             only in them), and open it again"
+                .to_owned(),
+        )
     })
 }
 
@@ -347,5 +366,34 @@ impl Drop for OpenFile {
                 state: PlaceState::Left(log),
             });
         }
+    }
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    #[test]
+    fn a_new_file_with_the_number_of_one_that_is_being_closed_is_refused_for_a_moment_only() {
+        let dir = tempfile::tempdir().unwrap();
+        let [old, new] = ["old", "new"].map(|name| dir.path().join(name));
+        for file in [old.clone(), new.clone(), beside(&old, LOG)] {
+            fs::write(file, b"").unwrap();
+        }
+        let id =
+            Identity { made: Some(SystemTime::UNIX_EPOCH), ..Identity::at(&old).unwrap().unwrap() };
+        let open = OpenFile::new(old, id);
+        open.look_beside(|| Ok::<_, ()>(())).unwrap();
+        // The number is the same, and only the time tells that it is another file.
+        let made = Some(SystemTime::UNIX_EPOCH + Duration::from_secs(1));
+        let later = Some(Identity { made, ..id });
+        assert!(matches!(objection(&new, later), Some(Objection::Passing(_))));
+        for same in [id, Identity { made: None, ..id }] {
+            assert!(matches!(objection(&new, Some(same)), Some(Objection::Lasting(_))));
+        }
+        drop(open);
+        assert!(objection(&new, later).is_none());
     }
 }

@@ -10,7 +10,7 @@ use std::sync::OnceLock;
 use rusqlite::Connection;
 
 use super::error::cannot_open;
-use super::open_files::{Identity, OpenFile, is_open_in_parent, objection, place_of};
+use super::open_files::{Identity, Objection, OpenFile, is_open_in_parent, objection, place_of};
 use crate::contract::store_id::StoreId;
 use crate::store_parts::file_identity::perhaps_unseen;
 use crate::{KvError, Result};
@@ -62,8 +62,12 @@ impl DatabaseFile {
             return Err(KvError::forked(&self.given));
         } else {
             let place = place_of(&self.path);
-            if let Some(objection) = objection(&place, before) {
-                return Err(cannot_open(&self.given, objection));
+            match objection(&place, before) {
+                Some(Objection::Lasting(reason)) => return Err(cannot_open(&self.given, reason)),
+                Some(Objection::Passing(reason)) => {
+                    return Err(KvError::Retry(format!("{}: {reason}", self.given.display())));
+                }
+                None => {}
             }
             opening = before.map(|before| OpenFile::new(place, before));
         }
