@@ -153,8 +153,9 @@ fn a_watch_that_is_refused_ends_no_later_session() {
         assert_eq!(asked.recv_timeout(SOON).unwrap(), "t1");
         is_over.store(true, Ordering::Relaxed);
         store.read(|tx| tx.get(b"key").map(drop)).unwrap();
-        refuse.send(()).unwrap();
-        assert_eq!(asked.recv_timeout(SOON).unwrap(), "t2");
+        drop(refuse);
+        // On a busy machine, the first one may have been given up and asked for again.
+        while asked.recv_timeout(SOON).unwrap() != "t2" {}
         watching.join().unwrap().unwrap();
     });
     assert_eq!(logins.load(Ordering::Relaxed), 2);

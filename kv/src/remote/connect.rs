@@ -15,8 +15,9 @@ impl ServerHost {
     /// time until `until`, so that one that says nothing leaves time for the others.
     ///
     /// # Errors
-    /// The error of `begin` if it does not lead on to the next address; otherwise the last one, of
-    /// an address that has accepted the connection if there is one.
+    /// The error of [`addresses`](Self::addresses); that of `begin` if it does not lead on to the
+    /// next address; otherwise the last one, of an address that has accepted the connection if there
+    /// is one.
     ///
     /// ```
     /// use std::net::{TcpListener, TcpStream};
