@@ -6,7 +6,9 @@ use std::time::Duration;
 
 use crate::group::{KeptNote, forget_lost, has_read_lost};
 use crate::store_parts::counts::{forget_failure, latest_failure, target};
-use crate::store_parts::write_lock::{KeptWait, forget_wait_in_vain, has_waited_in_vain};
+use crate::store_parts::write_lock::{
+    KeptWait, forget_wait_in_vain, has_waited_in_vain, ignore_wait_in_vain,
+};
 use crate::{KvDatabase, KvError, KvTransaction, Result, TxOptions};
 
 /// How often, and after which pauses, to run a transaction again if it failed for a reason that may
@@ -120,7 +122,7 @@ impl Retry {
 /// in spite of what this thread has waited for in vain, so that does not matter any more: if the
 /// commit fails for a reason that may pass, the attempt is run again.
 pub fn attempt_commits() {
-    forget_wait_in_vain();
+    ignore_wait_in_vain();
     forget_lost();
 }
 
@@ -236,6 +238,21 @@ mod tests {
         // Neither another transaction within the attempt nor a store that is opened there hides it.
         let third = crate::memory::MemoryStore::new();
         assert_eq!(attempts_with(&|| third.write(|tx| tx.put(b"key", b"")).unwrap()), 1);
+        // Nor does a transaction within that commits in spite of it.
+        let held = other.begin(&options).unwrap();
+        let mut attempts = 0;
+        let nested = db.write(|_| {
+            attempts += 1;
+            third.write(|tx| {
+                tx.put(b"key", b"")?;
+                Ok(other.begin(&options).map(drop))
+            })?
+        });
+        drop(held);
+        assert!(
+            matches!(nested, Err(KvError::Retry(_))) && attempts == 1,
+            "{nested:?}, {attempts}"
+        );
         let by_hand = |db: &dyn KvDatabase| {
             let mut tx = db.begin(&TxOptions::writing()).unwrap();
             tx.put(b"key", b"").unwrap();

@@ -112,6 +112,8 @@ thread_local! {
     /// Whether this thread has waited in vain for the right to write, or for a connection, since it
     /// began its latest attempt.
     static WAITED_IN_VAIN: Cell<bool> = const { Cell::new(false) };
+    /// Whether an attempt of this thread has committed in spite of such a wait.
+    static IGNORED_WAIT: Cell<bool> = const { Cell::new(false) };
 }
 
 /// Notes that this thread has waited for the right to write, or for a connection to a server, until
@@ -122,10 +124,17 @@ pub fn note_wait_in_vain() {
     WAITED_IN_VAIN.set(true);
 }
 
-/// Notes that this thread begins another attempt, or commits one. Its earlier waits in vain no
-/// longer matter.
+/// Notes that this thread begins another attempt. Its earlier waits in vain no longer matter.
 pub(crate) fn forget_wait_in_vain() {
     WAITED_IN_VAIN.set(false);
+}
+
+/// Notes that this thread commits its attempt, for which its waits in vain do not matter. They still
+/// do for an attempt around this one.
+pub(crate) fn ignore_wait_in_vain() {
+    if WAITED_IN_VAIN.replace(false) {
+        IGNORED_WAIT.set(true);
+    }
 }
 
 /// Whether this thread has waited in vain since then.
@@ -135,20 +144,24 @@ pub(crate) fn has_waited_in_vain() -> bool {
 
 /// Keeps the note about waits in vain of an attempt while other attempts run within it, or a store
 /// is opened. When this is dropped, the note is set again if it was set.
-pub(crate) struct KeptWait(bool);
+pub(crate) struct KeptWait {
+    has_waited: bool,
+    has_ignored: bool,
+}
 
 impl KeptWait {
     pub(crate) fn new() -> Self {
-        KeptWait(has_waited_in_vain())
+        KeptWait { has_waited: has_waited_in_vain(), has_ignored: IGNORED_WAIT.replace(false) }
     }
 }
 
 impl Drop for KeptWait {
     fn drop(&mut self) {
         // What waits in vain within an attempt is a part of it.
-        if self.0 {
+        if self.has_waited || IGNORED_WAIT.get() {
             note_wait_in_vain();
         }
+        IGNORED_WAIT.set(self.has_ignored);
     }
 }
 
