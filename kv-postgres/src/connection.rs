@@ -137,8 +137,8 @@ impl Connection {
         connect(host, &address.tls, address.own.as_ref(), until, begin)
     }
 
-    /// The server must say something by `first`. All of it must be done by `until`, because a server
-    /// could send messages without end.
+    /// The server must say something by `first`. All of it must be done by `until`, because a
+    /// server could send messages without end.
     fn log_in(
         &mut self,
         address: &Address,

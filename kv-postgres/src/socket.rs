@@ -72,9 +72,9 @@ impl Socket for EncryptedStream {
 /// No wait is shorter, because a limit of zero is refused.
 const SHORTEST: Duration = Duration::from_millis(1);
 
-/// Connects to a host and calls `begin` with the socket, which is encrypted as `tls` says. All of it
-/// is to be done by `until`. `begin` is told until when the server may take to answer: where a host
-/// has several addresses, one that says nothing leaves time for the others.
+/// Connects to a host and calls `begin` with the socket, which is encrypted as `tls` says. All of
+/// it is to be done by `until`. `begin` is told until when the server may take to answer: where a
+/// host has several addresses, one that says nothing leaves time for the others.
 pub(crate) fn connect<T>(
     host: &Host,
     tls: &Tls,
