@@ -16,8 +16,8 @@ impl ServerHost {
     ///
     /// # Errors
     /// The error of [`addresses`](Self::addresses); that of `begin` if it does not lead on to the
-    /// next address; otherwise the last one, of an address that has accepted the connection if there
-    /// is one.
+    /// next address; otherwise the last one, of an address that has accepted the connection if
+    /// there is one.
     ///
     /// ```
     /// use std::net::{TcpListener, TcpStream};

@@ -129,8 +129,8 @@ pub(crate) fn forget_wait_in_vain() {
     WAITED_IN_VAIN.set(false);
 }
 
-/// Notes that this thread commits its attempt, for which its waits in vain do not matter. They still
-/// do for an attempt around this one.
+/// Notes that this thread commits its attempt, for which its waits in vain do not matter. They
+/// still do for an attempt around this one.
 pub(crate) fn ignore_wait_in_vain() {
     if WAITED_IN_VAIN.replace(false) {
         IGNORED_WAIT.set(true);
