@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 use std::io::Write;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use permazen_kv::lmdb::LmdbStore;
 use permazen_kv::memory::MemoryStore;
@@ -14,8 +15,16 @@ mod in_a_child;
 
 use in_a_child::holds_in_a_child;
 
+/// Held by each test. A lock that another thread has at the moment of a fork stays taken in the
+/// child, and threads of other tests take locks of the process when they open a store.
+fn alone() -> MutexGuard<'static, ()> {
+    static ALONE: Mutex<()> = Mutex::new(());
+    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 #[test]
 fn a_forked_child_drops_a_repository() {
+    let _alone = alone();
     let dir = tempfile::tempdir().unwrap();
     let host = LmdbStore::open_or_create(dir.path().join("host")).unwrap();
     let mut repository = Some(Repository::open_or_create(host).unwrap());
@@ -32,6 +41,7 @@ fn a_forked_child_drops_a_repository() {
 /// child.
 #[test]
 fn a_forked_child_does_not_wait_for_a_transaction_of_its_parent() {
+    let _alone = alone();
     let page = Repository::open_or_create(MemoryStore::new()).unwrap();
     let page = page.create_page("test", PageId::ROOT).unwrap();
     let is_refused = |tx: permazen_kv::Result<_>| matches!(tx, Err(KvError::Forked { .. }));
@@ -50,6 +60,7 @@ fn a_forked_child_does_not_wait_for_a_transaction_of_its_parent() {
 /// is in the parent only, and continues.
 #[test]
 fn a_forked_child_does_not_go_on_with_a_value_of_its_parent() {
+    let _alone = alone();
     let dir = tempfile::tempdir().unwrap();
     let on_disk = LmdbStore::open_or_create(dir.path().join("host")).unwrap();
     let hosts: [Box<dyn Fn() -> Repository>; 2] = [

@@ -86,7 +86,8 @@ fn a_check_that_is_interrupted_ends_as_every_command_does() {
         let output = child.wait_with_output().expect("wait");
         let (out, err) = (String::from_utf8(output.stdout), String::from_utf8(output.stderr));
         assert!(out.expect("UTF-8").contains("not everything was checked"));
-        assert_eq!(err.expect("UTF-8"), "permazen: interrupted\n");
+        // On a busy machine, a line before it says that the program waits.
+        assert!(err.expect("UTF-8").ends_with("permazen: interrupted\n"));
         assert_eq!(output.status.code(), Some(130), "{options:?}");
     }
 }

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use permazen::kv::{KvDatabase, KvWrite, TxOptions};
 
-use crate::support::{Fixture, SCHEMA};
+use crate::support::{Fixture, SCHEMA, without_a_wait};
 
 /// A database with more objects than a pipe takes.
 fn large() -> Fixture {
@@ -57,10 +57,8 @@ fn ctrl_c_stops_a_statement() {
     interrupt(&child);
     let rest = text(out);
     let err = text(child.stderr.take().unwrap());
-    assert_eq!(
-        (child.wait().unwrap().code(), err.as_str()),
-        (Some(130), "permazen: interrupted\n")
-    );
+    let err = without_a_wait(&err).unwrap_or(&err);
+    assert_eq!((child.wait().unwrap().code(), err), (Some(130), "permazen: interrupted\n"));
     assert!(rest.lines().count() < 20_000);
     assert!(rest.ends_with('\n'), "whole rows were written");
 }
@@ -171,6 +169,7 @@ fn a_reader_that_goes_away_ends_a_query() {
         out.read_line(&mut String::new()).unwrap();
         drop(out);
         let err = text(child.stderr.take().unwrap());
-        assert_eq!((child.wait().unwrap().code(), err.as_str()), (Some(0), ""), "{format}");
+        let err = without_a_wait(&err).unwrap_or(&err);
+        assert_eq!((child.wait().unwrap().code(), err), (Some(0), ""), "{format}");
     }
 }

@@ -177,7 +177,7 @@ fn typing_without_end_does_not_keep_the_prompt_away() {
         scope.spawn(|| {
             input.write_all(b"echo \xff\r").unwrap();
             // A limit, so that this test ends.
-            for _ in 0..3000 {
+            for _ in 0..20_000 {
                 if is_back.load(Ordering::Relaxed) {
                     return;
                 }

@@ -353,7 +353,9 @@ fn a_busy_store_keeps_the_changes() {
     drop(held);
     assert!(person.types("commit").contains("committed: Pet: 1 created"));
     let ran = Ran::whole(person.ended());
-    let lines: Vec<_> = ran.err.lines().collect();
+    let mut lines: Vec<_> = ran.err.lines().collect();
+    // On a busy machine, the opening waits too.
+    lines.dedup();
     assert_eq!(lines.len(), 2, "{}", ran.err);
     assert_eq!(lines[0], "permazen: waiting for other programs that use the database");
     assert!(

@@ -170,7 +170,7 @@ impl From<Output> for Ran {
 }
 
 /// The text after the first line, if that line says what the program waits for.
-fn without_a_wait(err: &str) -> Option<&str> {
+pub(crate) fn without_a_wait(err: &str) -> Option<&str> {
     let (first, rest) = err.split_once('\n')?;
     let text = match first.strip_prefix("permazen: ") {
         Some(text) => text,
@@ -211,6 +211,12 @@ pub(crate) fn on_terminal(command: &Command) -> Option<Ran> {
         output => output.unwrap(),
     };
     // The terminal moves to the beginning of each line.
-    let out = String::from_utf8(output.stdout).unwrap().replace("\r\n", "\n");
+    let shown = String::from_utf8(output.stdout).unwrap().replace("\r\n", "\n");
+    // A busy machine makes the program wait.
+    let mut out = shown.as_str();
+    while let Some(rest) = without_a_wait(out) {
+        out = rest;
+    }
+    let out = out.to_owned();
     Some(Ran { code: output.status.code().unwrap_or(-1), out, err: String::new() })
 }

@@ -229,7 +229,8 @@ fn a_lease_is_renewed_although_the_clock_was_set_back() {
 
 /// A page with several hundred nodes, and two commits.
 fn large(repository: &Repository) -> Page {
-    let page = repository.create_page("films", ROOT).unwrap();
+    // The secret decides how many nodes there are.
+    let page = repository.create_page_with("films", ROOT, Secret::new([3; 32])).unwrap();
     let db = page.database(MAIN).unwrap();
     let mut tx = db.begin(&TxOptions::writing()).unwrap();
     for number in 0..10_000_u32 {

@@ -95,7 +95,9 @@ fn what_was_committed_is_read_and_changed_again_without_loads() {
     // The tree has 1.2 MB, so each commit replaces half of it, and there is no room for both.
     let builder = Repository::builder(Arc::clone(&host)).manual_maintenance();
     let repository = builder.cache_bytes(2 << 20).open_or_create().unwrap();
-    let page = repository.create_page("a", PageId::ROOT).unwrap();
+    // The secret decides which nodes there are, and so how they share the cache.
+    let secret = Secret::new([5; 32]);
+    let page = repository.create_page_with("a", PageId::ROOT, secret).unwrap();
     let db = page.database(MAIN).unwrap();
     let mut tx = db.begin(&TxOptions::writing()).unwrap();
     (0..20_000_u32).for_each(|key| tx.put(&key.to_be_bytes(), &[0; 40]).unwrap());

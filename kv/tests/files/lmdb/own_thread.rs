@@ -152,8 +152,7 @@ fn an_environment_can_be_opened_while_another_process_writes_without_pause() {
     let (child, mut out) = spawn(CHILD, "loop", directory.path());
     wait_for(&mut out, "ready");
     for _ in 0..50 {
-        let builder = LmdbStore::builder().wait(Duration::ZERO);
-        let store = builder.open(directory.path()).unwrap();
+        let store = LmdbStore::open(directory.path()).unwrap();
         assert_eq!(dump(&*reading(&store)).len(), 1);
     }
     kill(child);

@@ -175,9 +175,9 @@ fn kills(store: &str) {
         last = found;
     }
     assert!(seen.commits > kills, "{seen:?}");
-    assert!(seen.absent > 0 && seen.heads > kills, "{seen:?}");
+    assert!(seen.heads > kills, "{seen:?}");
     // In few kills there may be none of these.
-    let rare = [seen.halfway, seen.evicted, seen.gone];
+    let rare = [seen.absent, seen.halfway, seen.evicted, seen.gone];
     assert!(kills < 500 || rare.iter().all(|count| *count > 0), "{seen:?}");
     println!("{store}: {kills} kills, {seen:?}");
 }
