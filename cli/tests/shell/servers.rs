@@ -352,7 +352,7 @@ fn a_repair_that_asks_backs_up_on_one_connection() {
     // Without a question, the backup needs a second connection.
     run(&url, &["--write", "--yes", "kv", "put", "11416e6f001000000000000001", ""]).done();
     let (undo, backup) = (db.file("undo"), db.file("backup"));
-    let options = ["--write", "--wait", "1s", "check", "--repair", "--yes"];
+    let options = ["--write", "--wait", "3s", "check", "--repair", "--yes"];
     let files = ["--undo-file", undo.to_str().unwrap(), "--backup", backup.to_str().unwrap()];
     let failed = run(&format!("{url}&connections=1"), &[&options[..], &files].concat());
     assert_eq!(failed.code, 3, "{failed:?}");
@@ -580,8 +580,20 @@ fn advice_about_passwords_of_etcd_names_what_the_shell_takes() {
     assert_eq!(with_password(&url, &["count Pet", "--raw"], right).out, "1\n");
 }
 
-/// A request to the gateway of a cluster.
+/// A request to the gateway of a cluster. It is repeated until the cluster has a leader.
 fn post(port: u16, path: &str, body: &str) {
+    let mut answer = post_once(port, path, body);
+    for _ in 0..60 {
+        if !answer.contains("503 Service Unavailable") {
+            break;
+        }
+        std::thread::sleep(std::time::Duration::from_secs(1));
+        answer = post_once(port, path, body);
+    }
+    assert!(answer.contains("200 OK"), "{path}: {answer}");
+}
+
+fn post_once(port: u16, path: &str, body: &str) -> String {
     use std::io::{Read, Write};
     let mut to = std::net::TcpStream::connect(("127.0.0.1", port)).unwrap();
     let length = body.len();
@@ -592,7 +604,7 @@ fn post(port: u16, path: &str, body: &str) {
     .unwrap();
     let mut answer = String::new();
     to.read_to_string(&mut answer).unwrap();
-    assert!(answer.contains("200 OK"), "{path}: {answer}");
+    answer
 }
 
 #[test]

@@ -47,7 +47,7 @@ fn a_transaction_waits_no_longer_than_its_options_say() {
     let error = store.begin(&options).unwrap().get(b"a").map(drop).unwrap_err();
     assert!(error.is_retryable(), "{error}");
     // Attempts of four seconds would take eight.
-    assert!(begun.elapsed() < Duration::from_secs(4), "{:?}", begun.elapsed());
+    assert!(begun.elapsed() < Duration::from_secs(7), "{:?}", begun.elapsed());
     cluster.resume(0);
     assert!(store.read(|tx| tx.get(b"a").map(|value| value.is_some())).unwrap());
 }

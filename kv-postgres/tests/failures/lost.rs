@@ -261,7 +261,7 @@ fn a_standby_is_not_asked_for_ever() {
     let proxy = Proxy::new(server.port());
     let url =
         format!("postgres://test@127.0.0.1:{},127.0.0.1:{}/test", proxy.port(), standby.port());
-    let store = PostgresStore::builder().wait(Duration::from_secs(20)).open(&url).unwrap();
+    let store = PostgresStore::builder().wait(Duration::from_secs(120)).open(&url).unwrap();
     for fault in [Fault::Lose, Fault::CutAfter] {
         let mut tx = store.begin(&TxOptions::writing()).unwrap();
         tx.get(b"key").unwrap();

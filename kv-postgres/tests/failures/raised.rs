@@ -17,7 +17,11 @@ fn table(url: &str) -> &str {
 }
 
 fn open(url: &str) -> PostgresStore {
-    PostgresStore::builder().wait(Duration::from_secs(5)).open(url).unwrap()
+    waiting(url, Duration::from_secs(30))
+}
+
+fn waiting(url: &str, wait: Duration) -> PostgresStore {
+    PostgresStore::builder().wait(wait).open(url).unwrap()
 }
 
 /// A table where a value of `raise` and a SQLSTATE is refused with that state.
@@ -217,7 +221,7 @@ fn a_connection_that_was_idle_for_long() {
 fn a_server_that_shuts_down() {
     let Some(server) = Postgres::start(&["fsync=off"]) else { return };
     let url = server.new_table();
-    let store = open(&url);
+    let store = waiting(&url, Duration::from_secs(5));
     let mut tx = store.begin(&TxOptions::writing()).unwrap();
     assert!(tx.get(b"key").unwrap().is_none());
     let process = server.sql("SELECT pg_read_file('postmaster.pid')");
@@ -268,7 +272,7 @@ fn a_commit_without_its_replica_is_not_certain_when_it_is_asked_for_either() {
     drop(open(&url));
     server.sql("CREATE ROLE certain LOGIN SUPERUSER");
     server.sql("ALTER ROLE certain SET synchronous_commit = on");
-    let store = open(&url.replace("test@", "certain@"));
+    let store = waiting(&url.replace("test@", "certain@"), Duration::from_secs(5));
     let is_over = AtomicBool::new(false);
     let error = thread::scope(|scope| {
         scope.spawn(|| {

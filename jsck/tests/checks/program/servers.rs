@@ -21,7 +21,9 @@ fn settings_of_a_server_that_endanger_commits_are_warned_of() {
         let output = jsck(args).output().expect("run");
         let error = String::from_utf8(output.stderr).expect("UTF-8");
         assert_eq!(output.status.code(), Some(code), "{args:?}: {error}");
-        error
+        // On a busy machine, a line says that the program waits.
+        let waits = |line: &&str| line.contains("waiting for the server");
+        error.split_inclusive('\n').filter(|line| !waits(line)).collect::<String>()
     };
     let danger = format!("jsck: {url}: warning: if the machine of the server stops");
     for args in [&[&*url][..], &["--repair", "--yes", &url], &["--json", &url]] {

@@ -78,7 +78,8 @@ fn database<S: KvDatabase + Clone + 'static>(store: &S, retry: Retry) -> Permaze
 /// # Panics
 /// If that is not possible.
 pub fn found<S: KvDatabase + Clone + 'static>(store: &S) {
-    let db = bank(store);
+    // What is to be made again was not made.
+    let db = database(store, Retry { times: 1_000, ..Retry::default() });
     let account = |number| Account { number, balance: BALANCE, ..<_>::default() };
     for first in (0..ACCOUNTS).step_by(10) {
         let some = first..(first + 10).min(ACCOUNTS);
