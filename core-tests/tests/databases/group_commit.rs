@@ -184,6 +184,6 @@ fn what_a_callback_after_the_commit_told_survives_a_kill() {
         before = version;
     }
     // Those that a kill has kept from being told are there too.
-    let all = open().0.read(|tx| tx.all::<Person>()?.count()).unwrap();
+    let all = open().0.read(|tx| tx.all::<Person>()?.count()).unwrap() as u64;
     assert!(commits < all, "{commits} commits of {all} transactions: they were committed together");
 }
