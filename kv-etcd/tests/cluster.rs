@@ -2,6 +2,8 @@
 //! between it and its cluster, and programs as processes of their own.
 #![allow(clippy::expect_used, clippy::panic, clippy::print_stdout, clippy::unwrap_used)]
 
+#[path = "../../kv/tests/support/conflict.rs"]
+mod conflict;
 mod failures;
 mod processes;
 mod stores;

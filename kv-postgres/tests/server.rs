@@ -8,6 +8,8 @@
     clippy::unwrap_used
 )]
 
+#[path = "../../kv/tests/support/conflict.rs"]
+mod conflict;
 mod crashes;
 mod failures;
 mod processes;

@@ -21,7 +21,8 @@ use permazen_kv::{KvDatabase, KvDatabaseExt, KvRead, KvWrite, TxOptions};
 use tracing::span::{Attributes, Id, Record};
 use tracing::{Event, Metadata, Subscriber};
 
-use crate::support::each_store::{conflict_once, stores};
+use crate::support::conflict::conflict_once;
+use crate::support::each_store::stores;
 use crate::support::told::{Collector, Told};
 
 /// Listens to all of it, and keeps nothing.

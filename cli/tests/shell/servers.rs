@@ -5,7 +5,7 @@ use std::process::Command;
 
 use permazen::kv::{Direction, KeySpan, KvDatabase, KvRead, KvWrite, TxOptions};
 use permazen::open::{Opening, StoreKind};
-use permazen_test_servers::{Etcd, Postgres};
+use permazen_test_servers::{Etcd, Postgres, post_to_etcd};
 
 use crate::prompt::Person;
 use crate::support::{Fixture, Ran, SCHEMA, program};
@@ -565,7 +565,8 @@ fn advice_about_passwords_of_etcd_names_what_the_shell_takes() {
         ("auth/user/grant", r#"{"user":"root","role":"root"}"#),
         ("auth/enable", "{}"),
     ] {
-        post(port, path, body);
+        let answer = post_to_etcd(port, path, body);
+        assert!(answer.contains("200 OK"), "{path}: {answer}");
     }
     let url = format!("etcd://root@127.0.0.1:{port}/pets");
     let missing = "the user has no password: name it in ETCD_PASSWORD";
@@ -578,33 +579,6 @@ fn advice_about_passwords_of_etcd_names_what_the_shell_takes() {
     let copied = with_password(db.path().to_str().unwrap(), &["copy", &url], right);
     assert_eq!(copied.code, 0, "{copied:?}");
     assert_eq!(with_password(&url, &["count Pet", "--raw"], right).out, "1\n");
-}
-
-/// A request to the gateway of a cluster. It is repeated until the cluster has a leader.
-fn post(port: u16, path: &str, body: &str) {
-    let mut answer = post_once(port, path, body);
-    for _ in 0..60 {
-        if !answer.contains("503 Service Unavailable") {
-            break;
-        }
-        std::thread::sleep(std::time::Duration::from_secs(1));
-        answer = post_once(port, path, body);
-    }
-    assert!(answer.contains("200 OK"), "{path}: {answer}");
-}
-
-fn post_once(port: u16, path: &str, body: &str) -> String {
-    use std::io::{Read, Write};
-    let mut to = std::net::TcpStream::connect(("127.0.0.1", port)).unwrap();
-    let length = body.len();
-    write!(
-        to,
-        "POST /v3/{path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Length: {length}\r\n\r\n{body}"
-    )
-    .unwrap();
-    let mut answer = String::new();
-    to.read_to_string(&mut answer).unwrap();
-    answer
 }
 
 #[test]

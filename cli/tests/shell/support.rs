@@ -161,12 +161,18 @@ impl Ran {
 impl From<Output> for Ran {
     fn from(output: Output) -> Ran {
         let mut ran = Ran::whole(output);
-        // On a busy machine it takes long to open any store.
-        while let Some(rest) = without_a_wait(&ran.err) {
-            ran.err = rest.to_owned();
-        }
+        ran.err = without_waits(&ran.err).to_owned();
         ran
     }
+}
+
+/// The text after the lines at the beginning that say what the program waits for. On a busy machine
+/// it takes long to open any store.
+fn without_waits(mut text: &str) -> &str {
+    while let Some(rest) = without_a_wait(text) {
+        text = rest;
+    }
+    text
 }
 
 /// The text after the first line, if that line says what the program waits for.
@@ -212,11 +218,6 @@ pub(crate) fn on_terminal(command: &Command) -> Option<Ran> {
     };
     // The terminal moves to the beginning of each line.
     let shown = String::from_utf8(output.stdout).unwrap().replace("\r\n", "\n");
-    // A busy machine makes the program wait.
-    let mut out = shown.as_str();
-    while let Some(rest) = without_a_wait(out) {
-        out = rest;
-    }
-    let out = out.to_owned();
+    let out = without_waits(&shown).to_owned();
     Some(Ran { code: output.status.code().unwrap_or(-1), out, err: String::new() })
 }

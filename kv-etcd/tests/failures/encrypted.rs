@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use permazen_kv::{KvDatabase, KvDatabaseExt, KvError, KvTransaction, TxOptions};
 use permazen_kv_etcd::EtcdStore;
-use permazen_test_servers::Etcd;
+use permazen_test_servers::{Etcd, post_to_etcd};
 
 #[test]
 fn a_server_must_prove_its_identity() {
@@ -81,7 +81,7 @@ fn a_client_must_prove_its_identity() {
     early.write(|tx| tx.put(b"key", b"value")).unwrap();
     open("", &nameless).unwrap().write(|tx| tx.put(b"key", b"2")).unwrap();
     let post = |path: &str, body: &str| {
-        let answer = crate::support::post(cluster.endpoints()[0], path, "", body);
+        let answer = post_to_etcd(cluster.endpoints()[0], path, body);
         assert!(answer.contains("200 OK"), "{path}: {answer}");
     };
     post("auth/role/add", r#"{"name":"root"}"#);

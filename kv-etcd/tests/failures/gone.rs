@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use base64::prelude::{BASE64_STANDARD, Engine as _};
 use permazen_kv::{Direction, KeySpan, KvDatabase, KvDatabaseExt, KvRead, KvWrite, TxOptions};
 use permazen_kv_etcd::EtcdStore;
-use permazen_test_servers::Etcd;
+use permazen_test_servers::{Etcd, post_to_etcd};
 
 fn open(url: &str) -> EtcdStore {
     EtcdStore::builder().wait(Duration::from_secs(20)).open(url).unwrap()
@@ -64,7 +64,7 @@ fn a_value_that_no_commit_has_written_is_an_error() {
         let [key, value] = [&format!("{prefix}:da\u{1}").into_bytes()[..], value]
             .map(|bytes| BASE64_STANDARD.encode(bytes));
         let body = format!(r#"{{"key":"{key}","value":"{value}"}}"#);
-        let answer = crate::support::post(cluster.endpoints()[0], "kv/put", "", &body);
+        let answer = post_to_etcd(cluster.endpoints()[0], "kv/put", &body);
         assert!(answer.contains("200 OK"), "{answer}");
         let tx = store.begin(&TxOptions::reading()).unwrap();
         let scanned = tx.scan(KeySpan::FULL, Direction::Forward).unwrap().find_map(Result::err);

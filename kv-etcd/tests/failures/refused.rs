@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use permazen_kv::{KvDatabase, KvDatabaseExt, KvError, TxOptions};
 use permazen_kv_etcd::EtcdStore;
-use permazen_test_servers::Etcd;
+use permazen_test_servers::{Etcd, post_to_etcd};
 
 use super::strange::{found, horizon, ok};
 use crate::support::member;
@@ -32,7 +32,7 @@ fn rights_are_those_of_the_user() {
     let Some(cluster) = Etcd::start(1, &["--auth-token-ttl=1"]) else { return };
     let port = cluster.endpoints()[0];
     let post = |path: &str, body: String| {
-        let answer = crate::support::post(port, path, "", &body);
+        let answer = post_to_etcd(port, path, &body);
         assert!(answer.contains("200 OK"), "{path}: {answer}");
     };
     for user in ["root", "ann", "eve"] {
@@ -93,7 +93,7 @@ fn a_listener_logs_in_again() {
         ("auth/user/grant", r#"{"user":"root","role":"root"}"#),
         ("auth/enable", "{}"),
     ] {
-        let answer = crate::support::post(port, path, "", body);
+        let answer = post_to_etcd(port, path, body);
         assert!(answer.contains("200 OK"), "{path}: {answer}");
     }
     let url = format!("etcd://root:of%20root@127.0.0.1:{port}/cities");
@@ -196,7 +196,7 @@ fn by_http(port: u16, command: &str) -> Result<(), String> {
         ["etcdctl", "auth", "enable"] => ("auth/enable", "{}".to_owned()),
         _ => panic!("the guide has a command that this test does not know: {command}"),
     };
-    let answer = crate::support::post(port, path, "", &body);
+    let answer = post_to_etcd(port, path, &body);
     if answer.contains("200 OK") { Ok(()) } else { Err(answer) }
 }
 

@@ -6,9 +6,7 @@ mod faults;
 use permazen_kv_etcd::EtcdStore;
 use permazen_test_servers::{Etcd, programs};
 
-/// With these, a leader that a busy machine keeps from its work is not replaced.
-const HEARTBEAT: &str = "--heartbeat-interval=200";
-const ELECTION: &str = "--election-timeout=2000";
+use crate::support::{ELECTION, HEARTBEAT};
 
 fn open(url: &str) -> EtcdStore {
     EtcdStore::open(url).unwrap()

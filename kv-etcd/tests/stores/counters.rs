@@ -2,10 +2,11 @@
 
 use std::time::Duration;
 
-use permazen_kv::{Direction, KeySpan, KvDatabase, KvDatabaseExt, KvRead, KvWrite, TxOptions};
+use permazen_kv::{Direction, KeySpan, KvDatabase, KvDatabaseExt, KvWrite, TxOptions};
 use permazen_kv_etcd::EtcdStore;
 use permazen_test_servers::Etcd;
 
+use crate::conflict::conflict_once;
 use crate::support::{Fault, Proxy};
 use crate::told::Collector;
 
@@ -42,22 +43,7 @@ fn a_conflict_is_counted_once_and_told() {
     let Some(cluster) = Etcd::shared() else { return };
     let store = EtcdStore::open(&cluster.new_prefix()).unwrap();
     let heard = Collector::default();
-    let mut attempts = 0;
-    heard.hears(|| {
-        store
-            .write(|tx| {
-                attempts += 1;
-                tx.get(b"key")?;
-                if attempts == 1 {
-                    let mut other = store.begin(&TxOptions::writing())?;
-                    other.put(b"key", b"other")?;
-                    other.commit()?;
-                }
-                tx.put(b"key", b"")
-            })
-            .unwrap();
-    });
-    assert_eq!(attempts, 2);
+    heard.hears(|| conflict_once(&store));
     let now = store.counters();
     assert_eq!((now.conflicts, now.retries, now.commits), (Some(1), Some(1), Some(2)));
     let commits = heard.of("permazen::commit");

@@ -6,7 +6,7 @@ use permazen_kv::{
     Direction, KeySpan, KvDatabase, KvDatabaseExt, KvError, KvRead, KvWrite, TxOptions,
 };
 use permazen_kv_etcd::{EtcdStore, TooLarge};
-use permazen_test_servers::Etcd;
+use permazen_test_servers::{Etcd, post_to_etcd};
 
 /// A cluster with the limits that servers have unless others are set.
 fn as_they_come() -> Option<&'static Etcd> {
@@ -205,8 +205,7 @@ fn what_is_compacted_is_read_again() {
     late.get(b"a").unwrap();
     store.write(|tx| tx.put(b"key", b"")).unwrap();
     store.write(|tx| tx.put(b"key", b"2")).unwrap();
-    let answer =
-        crate::support::post(cluster.endpoints()[0], "kv/compaction", "", r#"{"revision":"4"}"#);
+    let answer = post_to_etcd(cluster.endpoints()[0], "kv/compaction", r#"{"revision":"4"}"#);
     assert!(answer.contains("200 OK"), "{answer}");
     let error = early.get(b"b").unwrap_err();
     assert!(error.is_retryable() && error.to_string().contains("compacted"), "{error}");
@@ -232,7 +231,7 @@ fn a_cluster_that_objects_have_filled_is_emptied_with_more_room() {
     let refused = store.write(|tx| tx.remove_span(KeySpan::FULL)).unwrap_err();
     assert!(matches!(refused, KvError::Full { .. }), "{refused}");
     let post = |cluster: &Etcd, path: &str, body: &str| {
-        let answer = crate::support::post(cluster.endpoints()[0], path, "", body);
+        let answer = post_to_etcd(cluster.endpoints()[0], path, body);
         assert!(answer.contains("200 OK"), "{path}: {answer}");
         answer
     };

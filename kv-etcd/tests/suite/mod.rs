@@ -8,6 +8,8 @@ use permazen_kv::testsuite::Fixture;
 use permazen_kv_etcd::EtcdStore;
 use permazen_test_servers::Etcd;
 
+use crate::support::{ELECTION, HEARTBEAT};
+
 fn on(cluster: Option<&Etcd>, parameters: &str) -> Fixture {
     // Without a cluster, which was said, the tests run on another store.
     let Some(cluster) = cluster else {
@@ -36,13 +38,7 @@ conformance!(large, large);
 
 fn three() -> Option<&'static Etcd> {
     static SHARED: OnceLock<Option<Etcd>> = OnceLock::new();
-    let flags = [
-        "--max-txn-ops=100000",
-        "--max-request-bytes=67108864",
-        // A leader that a busy machine keeps from its work is not replaced.
-        "--heartbeat-interval=200",
-        "--election-timeout=2000",
-    ];
+    let flags = ["--max-txn-ops=100000", "--max-request-bytes=67108864", HEARTBEAT, ELECTION];
     SHARED.get_or_init(|| Etcd::start(3, &flags)).as_ref()
 }
 

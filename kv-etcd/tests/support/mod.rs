@@ -7,6 +7,11 @@ use std::sync::{Arc, Condvar, Mutex};
 use std::thread;
 use std::time::Duration;
 
+/// With this and [`ELECTION`], a leader that a busy machine keeps from its work is not replaced.
+pub(crate) const HEARTBEAT: &str = "--heartbeat-interval=200";
+/// The limit that goes with [`HEARTBEAT`].
+pub(crate) const ELECTION: &str = "--election-timeout=2000";
+
 /// The fault of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Fault {
@@ -250,30 +255,4 @@ fn message_len(input: &[u8]) -> Option<usize> {
     let len = head.lines().find_map(|line| line.strip_prefix("content-length: ")?.parse().ok());
     let len = body + len.unwrap_or(0);
     (input.len() >= len).then_some(len)
-}
-
-/// Asks a member something without a store. Asks again while the member has no leader, as on a
-/// machine that is very busy.
-pub(crate) fn post(port: u16, path: &str, token: &str, body: &str) -> String {
-    for _ in 0..60 {
-        let answer = post_once(port, path, token, body);
-        if !answer.contains("503 Service Unavailable") {
-            return answer;
-        }
-        std::thread::sleep(Duration::from_secs(1));
-    }
-    post_once(port, path, token, body)
-}
-
-fn post_once(port: u16, path: &str, token: &str, body: &str) -> String {
-    let mut socket = TcpStream::connect(("127.0.0.1", port)).unwrap();
-    let len = body.len();
-    write!(socket, "POST /v3/{path} HTTP/1.0\r\nContent-Length: {len}\r\n").unwrap();
-    if !token.is_empty() {
-        write!(socket, "Authorization: {token}\r\n").unwrap();
-    }
-    write!(socket, "\r\n{body}").unwrap();
-    let mut answer = String::new();
-    socket.read_to_string(&mut answer).unwrap();
-    answer
 }

@@ -8,6 +8,7 @@ use permazen_kv::{
 use permazen_kv_postgres::PostgresStore;
 use permazen_test_servers::{End, Fault, Postgres, Proxy, Way};
 
+use crate::conflict::conflict_once;
 use crate::told::{Collector, Told};
 
 /// Each request that a proxy before the server sees is counted, and no other.
@@ -85,23 +86,7 @@ fn a_conflict_is_counted_once_and_told() {
     let url = server.new_table();
     let heard = Collector::default();
     let store = PostgresStore::open(&url).unwrap();
-    let mut attempts = 0;
-    heard.hears(|| {
-        store
-            .write(|tx| {
-                attempts += 1;
-                tx.get(b"key")?;
-                if attempts == 1 {
-                    let mut other = store.begin(&TxOptions::writing())?;
-                    other.get(b"key")?;
-                    other.put(b"key", b"other")?;
-                    other.commit()?;
-                }
-                tx.put(b"key", b"")
-            })
-            .unwrap();
-    });
-    assert_eq!(attempts, 2);
+    heard.hears(|| conflict_once(&store));
     let now = store.counters();
     assert_eq!((now.conflicts, now.retries, now.commits), (Some(1), Some(1), Some(2)));
     assert_eq!((now.begun, now.unknown_outcomes), (Some(3), Some(0)));

@@ -106,17 +106,15 @@ impl WalFile {
 struct Known {
     place: PathBuf,
     id: Identity,
-    /// The identity of all stores on the file while any of them is open.
-    store: StoreId,
     /// The process that has opened it.
     process: Process,
     state: PlaceState,
 }
 
 enum PlaceState {
-    /// The number of stores that have the file open, and the files that were beside it at the last
-    /// look.
-    Open(usize, Beside),
+    /// The number of stores that have the file open, their identity, and the files that were beside
+    /// it at the last look.
+    Open(usize, StoreId, Beside),
     /// The file was closed after it had lost its place. This is the log that it left there.
     Left(WalFile),
 }
@@ -210,7 +208,7 @@ pub(super) enum Objection {
 pub(super) fn objection(place: &Path, found: Option<Identity>) -> Option<Objection> {
     let (mut known, now) = (known(), Beside::at(place));
     for open in known.iter() {
-        let PlaceState::Open(_, own) = &open.state else { continue };
+        let PlaceState::Open(_, _, own) = &open.state else { continue };
         let same = found.is_some_and(|found| found.is_while_open(open.id));
         if open.place != place {
             // By a name that leads to the same log, as in a directory that is mounted twice, the
@@ -281,19 +279,19 @@ impl OpenFile {
     pub(super) fn new(place: PathBuf, id: Identity) -> Self {
         let mut known = known();
         // It may be open by another name.
-        let is_it = |known: &&Known| {
-            matches!(known.state, PlaceState::Open(..)) && known.id.is_while_open(id)
+        let store_of = |known: &Known| match known.state {
+            PlaceState::Open(_, store, _) if known.id.is_while_open(id) => Some(store),
+            _ => None,
         };
-        let store = known.iter().find(is_it).map_or_else(StoreId::new, |known| known.store);
+        let store = known.iter().find_map(store_of).unwrap_or_else(StoreId::new);
         let file = OpenFile { place, id, store };
         match known.iter_mut().find(|known| file.is(known)).map(|known| &mut known.state) {
-            Some(PlaceState::Open(stores, _)) => *stores += 1,
+            Some(PlaceState::Open(stores, ..)) => *stores += 1,
             _ => known.push(Known {
                 place: file.place.clone(),
                 id,
-                store,
                 process: Process::this(),
-                state: PlaceState::Open(1, Beside::default()),
+                state: PlaceState::Open(1, store, Beside::default()),
             }),
         }
         file
@@ -327,7 +325,7 @@ impl OpenFile {
         is_there()?;
         let mut known = known();
         let own = known.iter_mut().find(|known| self.is(known));
-        if let Some(PlaceState::Open(_, beside)) = own.map(|known| &mut known.state) {
+        if let Some(PlaceState::Open(.., beside)) = own.map(|known| &mut known.state) {
             // A connection that only reads has no such files before its first read.
             beside.log = now.log.or(beside.log);
             beside.index = now.index.or(beside.index);
@@ -340,7 +338,7 @@ impl Drop for OpenFile {
     fn drop(&mut self) {
         let mut known = known();
         let Some(at) = known.iter().position(|known| self.is(known)) else { return };
-        let PlaceState::Open(stores, beside) = &mut known[at].state else { return };
+        let PlaceState::Open(stores, _, beside) = &mut known[at].state else { return };
         *stores -= 1;
         if *stores > 0 {
             return;
@@ -358,13 +356,7 @@ impl Drop for OpenFile {
                 known.place != self.place || matches!(known.state, PlaceState::Open(..))
             });
             let (place, process) = (self.place.clone(), Process::this());
-            known.push(Known {
-                place,
-                id: self.id,
-                store: self.store,
-                process,
-                state: PlaceState::Left(log),
-            });
+            known.push(Known { place, id: self.id, process, state: PlaceState::Left(log) });
         }
     }
 }

@@ -17,7 +17,8 @@ use permazen_kv::{
     Counters, KvDatabase, KvDatabaseExt, KvError, KvRead, KvWrite, Result, TxOptions,
 };
 
-use crate::support::each_store::{conflict_once, stores};
+use crate::support::conflict::conflict_once;
+use crate::support::each_store::stores;
 
 #[test]
 fn each_store_counts_each_thing_once() {

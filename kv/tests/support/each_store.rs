@@ -1,11 +1,11 @@
-//! One store of each kind, and a conflict.
+//! One store of each kind.
 
+use permazen_kv::KvDatabase;
 use permazen_kv::lmdb::LmdbStore;
 use permazen_kv::memory::MemoryStore;
 use permazen_kv::optimistic::OptimisticDatabase;
 use permazen_kv::remote::{RemoteDatabase, SimulatedServer};
 use permazen_kv::sqlite::SqliteStore;
-use permazen_kv::{KvDatabase, KvDatabaseExt, KvRead, KvWrite, TxOptions};
 
 /// A store, with its name and whether it can have conflicts.
 pub(crate) type Store = (&'static str, Box<dyn KvDatabase>, bool);
@@ -28,22 +28,4 @@ pub(crate) fn stores() -> (Vec<Store>, tempfile::TempDir) {
         ("remote, checked", Box::new(RemoteDatabase::new(SimulatedServer::checking_reads())), true),
     ];
     (stores, dir)
-}
-
-/// One transaction reads a key that another one writes before it commits.
-pub(crate) fn conflict_once(store: &dyn KvDatabase) {
-    let mut attempts = 0;
-    store
-        .write(|tx| {
-            attempts += 1;
-            tx.get(b"key")?;
-            if attempts == 1 {
-                let mut other = store.begin(&TxOptions::writing())?;
-                other.put(b"key", b"other")?;
-                other.commit()?;
-            }
-            tx.put(b"other", b"")
-        })
-        .unwrap();
-    assert_eq!(attempts, 2);
 }

@@ -2,6 +2,7 @@
 #![allow(dead_code, reason = "not each test program uses all of it")]
 #![allow(clippy::unwrap_used, clippy::panic, clippy::print_stdout)]
 
+pub(crate) mod conflict;
 #[cfg(all(feature = "lmdb", feature = "sqlite", feature = "testsuite"))]
 pub(crate) mod each_store;
 #[cfg(unix)]

@@ -27,7 +27,7 @@ use std::net::TcpListener;
 use std::ops::Range;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-pub use etcd::Etcd;
+pub use etcd::{Etcd, post_to_etcd};
 pub use failover::End;
 pub use pooler::{PgBouncer, Pooler};
 pub use postgres::{Postgres, Psql};
