@@ -204,7 +204,7 @@ fn an_error_beside_all_answers_does_not_make_a_commit_undone() {
 fn what_stalls_is_given_up_in_time() {
     let Some(server) = Postgres::shared() else { return };
     let each = |row: usize, way: Way| {
-        let Some(world) = World::new(server, Duration::from_secs(1)) else { return };
+        let Some(world) = World::new(server, Duration::from_secs(3)) else { return };
         let (mut expected, mut came) = (BTreeSet::new(), 0);
         for at in Fault::messages(2 * row, Fault::distance(5)).take_while(|at| *at < 40) {
             let key = format!("{way:?} {at}").into_bytes();
@@ -237,7 +237,7 @@ fn what_stalls_is_given_up_in_time() {
 #[test]
 fn without_a_server_the_outcome_is_unknown_and_the_wait_is_bounded() {
     let Some(mut server) = Postgres::start(&[]) else { return };
-    let store = PostgresStore::builder().wait(Duration::from_secs(3)).open(&server.url()).unwrap();
+    let store = PostgresStore::builder().wait(Duration::from_secs(5)).open(&server.url()).unwrap();
     let mut tx = store.begin(&TxOptions::writing()).unwrap();
     tx.get(b"key").unwrap();
     tx.put(b"key", b"").unwrap();

@@ -1,5 +1,7 @@
 //! A pooler that gives each transaction another connection to the server.
 
+use std::time::Duration;
+
 use permazen_kv::{KvDatabase, KvDatabaseExt, KvRead, KvWrite, TxOptions};
 use permazen_kv_postgres::PostgresStore;
 use permazen_test_servers::{PgBouncer, Pooler, Postgres};
@@ -63,7 +65,9 @@ fn stores_work_through_it_with_the_option() {
             }
         }
         // A transaction that has read keeps its connection, and so does a snapshot.
-        let reading = one.begin(&TxOptions::reading().with_certainty()).unwrap();
+        // It waits for the transactions of all other programs.
+        let certain = TxOptions::reading().with_certainty().with_wait(Duration::from_secs(300));
+        let reading = one.begin(&certain).unwrap();
         let snapshot = reading.snapshot().unwrap();
         one.write(|tx| tx.put(&[0], b"new")).unwrap();
         assert_ne!(snapshot.get(&[0]).unwrap().as_deref(), Some(&b"new"[..]));

@@ -141,7 +141,7 @@ fn two_transactions_that_wait_for_each_other() {
     let user = format!("waiting{}", std::process::id());
     server.sql(&format!("CREATE ROLE {user} LOGIN SUPERUSER"));
     // A transaction that waits checks once, after this time, whether there is a deadlock.
-    server.sql(&format!("ALTER ROLE {user} SET deadlock_timeout = '5s'"));
+    server.sql(&format!("ALTER ROLE {user} SET deadlock_timeout = '10s'"));
     let url = server.new_table();
     // The store waits longer than that.
     let builder = PostgresStore::builder().wait(Duration::from_secs(60));

@@ -76,7 +76,7 @@ fn a_transaction_that_has_waited_for_its_only_server_is_not_tried_again() {
     for is_idle in [true, false] {
         let proxy = Proxy::new(server.port());
         let url = proxy.url(&server.new_table(), server.port());
-        let builder = PostgresStore::builder().wait(Duration::from_secs(2)).connections(1);
+        let builder = PostgresStore::builder().wait(Duration::from_secs(4)).connections(1);
         let store = builder.open(&url).unwrap();
         store.read(|tx| tx.get(b"key").map(drop)).unwrap();
         if !is_idle {
@@ -156,7 +156,7 @@ fn hosts_that_are_all_frozen_are_not_waited_for_again_and_again() {
     let places = format!("127.0.0.1:{},127.0.0.1:{}/", hosts[0].port, hosts[1].port);
     let url = url.replace(&format!("127.0.0.1:{}/", server.port()), &places);
     assert!(url.contains(&places), "{url}");
-    let builder = PostgresStore::builder().wait(Duration::from_secs(2));
+    let builder = PostgresStore::builder().wait(Duration::from_secs(4));
     let store = builder.open(&url).unwrap();
     let mut attempts = 0;
     let mut read = || {
@@ -202,14 +202,16 @@ fn a_health_check_ends_in_time_and_a_server_that_comes_back_is_well() {
         tx.rollback();
         Ok(())
     };
-    touch().unwrap();
+    // On a busy machine one answer, or a new connection, can take longer than a check waits.
+    let is_well = || (0..100).any(|_| touch().is_ok());
+    assert!(is_well());
     proxy.fail_in_turn((0..20).map(|_| (Way::Back, 0, Fault::Stall)));
     let start = Instant::now();
     let error = touch().unwrap_err();
     assert!(error.is_retryable() && !error.is_outcome_unknown(), "{error}");
     assert!(start.elapsed() < SOON, "{:?}", start.elapsed());
     proxy.end_fault();
-    touch().unwrap();
+    assert!(is_well());
 }
 
 /// To run the outer one again would only make the inner one wait as long again, and each of them

@@ -280,7 +280,7 @@ fn a_host_that_does_not_exist_is_told_at_once() {
 #[test]
 fn a_commit_of_many_statements_ends() {
     let Some(url) = Postgres::shared().and_then(Postgres::socket_url) else { return };
-    let wait = Duration::from_secs(5);
+    let wait = Duration::from_secs(15);
     let store = PostgresStore::builder().wait(wait).open(&format!("{url}&table=many")).unwrap();
     store.write(|tx| tx.put(b"key", b"")).unwrap();
     let mut tx = store.begin(&TxOptions::writing()).unwrap();

@@ -114,7 +114,7 @@ fn a_conflict_is_counted_once_and_told() {
 #[test]
 fn an_unknown_outcome_is_counted_and_told() {
     let Some(mut server) = Postgres::start(&[]) else { return };
-    let store = PostgresStore::builder().wait(Duration::from_secs(3)).open(&server.url()).unwrap();
+    let store = PostgresStore::builder().wait(Duration::from_secs(5)).open(&server.url()).unwrap();
     let mut tx = store.begin(&TxOptions::writing()).unwrap();
     tx.get(b"key").unwrap();
     tx.put(b"key", b"").unwrap();

@@ -190,13 +190,19 @@ fn a_check_reads_with_several_threads() {
     let mut options = permazen_jsck::Options::default();
     options.threads = threads;
     let mut most = 0;
-    let report = permazen_jsck::check_database(
-        &store,
-        &options,
-        &mut |finding| assert_eq!(finding.to_string(), ""),
-        &mut |_| most = most.max(world.in_use()),
-    );
-    assert_eq!(report.unwrap().objects, 3_000);
+    // On a busy machine the threads of one check may happen to read in turn.
+    for _ in 0..20 {
+        let report = permazen_jsck::check_database(
+            &store,
+            &options,
+            &mut |finding| assert_eq!(finding.to_string(), ""),
+            &mut |_| most = most.max(world.in_use()),
+        );
+        assert_eq!(report.unwrap().objects, 3_000);
+        if most > 1 {
+            break;
+        }
+    }
     assert!(most > 1, "all threads have read through one connection");
     // Another part of the program is not kept waiting.
     assert!(most <= 8);
