@@ -214,6 +214,13 @@ fn links_permissions_and_devices_stay() {
     db.out(&["kv", "dump", &db.name("dangling.xml")]);
     assert!(db.path("dangling.xml").is_symlink() && db.path("first.xml").is_symlink());
     assert_eq!(pairs(&db.name("later.xml")).len(), 65);
+    std::fs::remove_file(db.path("later.xml")).expect("removed");
+    db.out(&["save", &db.name("dangling.xml")]);
+    assert!(db.path("dangling.xml").is_symlink() && db.path("first.xml").is_symlink());
+    assert_eq!(
+        std::fs::read(db.path("later.xml")).expect("a file"),
+        db.out(&["save", "-"]).as_bytes()
+    );
     symlink("circle.xml", db.path("circle.xml")).expect("a link");
     let error = db.run(&["save", &db.name("circle.xml")]).error(2);
     assert!(error.contains("circle.xml"), "{error}");

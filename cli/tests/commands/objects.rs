@@ -304,6 +304,11 @@ fn json_of_other_programs_is_read() {
     assert_eq!(db.pairs(), before);
     db.run_with(&["--write", "--json", "load", "-R", "-"], "").out(0);
     assert_eq!(db.out(&["--raw", "count Person"]), "0\n");
+    // An export of a type without objects is read too.
+    let nothing = db.out(&["export Person"]);
+    assert!(!nothing.contains("\"object_type\""), "{nothing}");
+    let out = db.run_with(&["--write", "load", "-"], nothing).out(0);
+    assert_eq!(out, "Read 0 object(s) from \"-\"\n");
 }
 
 #[test]

@@ -228,14 +228,13 @@ impl Stream {
 
     /// The length in two bytes, then the text in modified UTF-8. There, a character above U+FFFF is
     /// two surrogates of three bytes each, and U+0000 takes two bytes.
-    #[allow(
-        clippy::cast_possible_truncation,
-        reason = "a length that does not fit is refused by validation; bytes of units are parts"
-    )]
     fn string(&mut self, text: &str) {
-        // A text whose length does not fit is refused by validation.
+        #[allow(clippy::cast_possible_truncation, reason = "validation refuses a longer text")]
+        let length_bytes = |length: usize| (length as u16).to_be_bytes();
+        #[allow(clippy::cast_possible_truncation, reason = "only bits below the eighth are set")]
+        let byte = |bits: u16| bits as u8;
         if text.bytes().all(|byte| (1..0x80).contains(&byte)) {
-            self.bytes.extend((text.len() as u16).to_be_bytes());
+            self.bytes.extend(length_bytes(text.len()));
             self.bytes.extend_from_slice(text.as_bytes());
             return;
         }
@@ -245,17 +244,17 @@ impl Stream {
             0 | 0x80..=0x7ff => 2,
             _ => 3,
         });
-        self.bytes.extend((length.sum::<usize>() as u16).to_be_bytes());
+        self.bytes.extend(length_bytes(length.sum()));
         for unit in units() {
             match unit {
-                1..=0x7f => self.bytes.push(unit as u8),
+                1..=0x7f => self.bytes.push(byte(unit)),
                 0 | 0x80..=0x7ff => {
-                    self.bytes.extend([0xc0 | (unit >> 6) as u8, 0x80 | (unit & 0x3f) as u8]);
+                    self.bytes.extend([0xc0 | byte(unit >> 6), 0x80 | byte(unit & 0x3f)]);
                 }
                 _ => self.bytes.extend([
-                    0xe0 | (unit >> 12) as u8,
-                    0x80 | (unit >> 6 & 0x3f) as u8,
-                    0x80 | (unit & 0x3f) as u8,
+                    0xe0 | byte(unit >> 12),
+                    0x80 | byte(unit >> 6 & 0x3f),
+                    0x80 | byte(unit & 0x3f),
                 ]),
             }
         }

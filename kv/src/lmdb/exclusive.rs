@@ -133,11 +133,11 @@ impl Drop for KeptAlone {
 }
 
 /// Asks for a lock on the first byte, or (`F_GETLK`) which lock conflicts with it.
-#[allow(clippy::cast_possible_truncation, reason = "small numbers, of the system's own types")]
 fn lock_first_byte(file: RawFd, command: i32, kind: impl Into<i32>) -> io::Result<libc::flock> {
     // SAFETY: All zeros are a valid `flock`, and the call only uses this structure. If the
     // descriptor is not open, it fails.
     #[allow(unsafe_code)]
+    #[allow(clippy::cast_possible_truncation, reason = "small numbers, of the system's own types")]
     let (done, lock) = unsafe {
         let mut lock: libc::flock = std::mem::zeroed();
         lock.l_type = kind.into() as _;

@@ -69,6 +69,7 @@ fn connect<T, E: From<io::Error>>(
 
 /// How long the first of `addresses` addresses may take to answer.
 fn share(left: Duration, addresses: usize) -> Duration {
+    // There is no host with more addresses; and their share would be the shortest in any case.
     (left / u32::try_from(addresses).unwrap_or(u32::MAX).max(1)).max(SHORTEST)
 }
 

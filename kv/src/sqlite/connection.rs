@@ -163,7 +163,8 @@ impl<'c> Session<'c> {
         let limit = self.connection.limit(Limit::SQLITE_LIMIT_LENGTH);
         let limit = limit.map_err(|error| failed(self.path, what, error))?;
         // SQLite makes the row after it has removed that of the old pair. If the row is too long
-        // then, the old pair is not put back.
+        // then, the old pair is not put back. SQLite gives no negative limit; under such a one each
+        // value is refused.
         let most = usize::try_from(limit).unwrap_or(0).saturating_sub(key.len() + ROW_HEADER);
         if value.len() > most {
             return Err(KvError::value_too_long(key, value.len(), most));

@@ -44,19 +44,25 @@ pub(crate) fn convert<const FROM: u64, const TO: u64>(digits: &[u32]) -> Vec<u32
     }
 }
 
-#[allow(clippy::cast_possible_truncation, reason = "a place is less than the radix, which fits")]
+/// What stays at a place, and what is carried to the next one.
+fn place_and_carry<const RADIX: u64>(value: u64) -> (u32, u64) {
+    #[allow(clippy::cast_possible_truncation, reason = "it is less than the radix, which fits")]
+    let place = (value % RADIX) as u32;
+    (place, value / RADIX)
+}
+
 fn convert_leaf<const FROM: u64, const TO: u64>(digits: &[u32]) -> Vec<u32> {
     let mut result: Vec<u32> = Vec::with_capacity(digits.len() + 1);
     for &digit in digits.iter().rev() {
         let mut carry = u64::from(digit);
         for place in &mut result {
             let value = u64::from(*place) * FROM + carry;
-            *place = (value % TO) as u32;
-            carry = value / TO;
+            (*place, carry) = place_and_carry::<TO>(value);
         }
         while carry > 0 {
-            result.push((carry % TO) as u32);
-            carry /= TO;
+            let (place, rest) = place_and_carry::<TO>(carry);
+            result.push(place);
+            carry = rest;
         }
     }
     result
@@ -70,7 +76,6 @@ fn trimmed(mut digits: Vec<u32>) -> Vec<u32> {
 }
 
 /// Adds `other` to a number, which grows if necessary.
-#[allow(clippy::cast_possible_truncation, reason = "a place is less than the radix, which fits")]
 fn add<const RADIX: u64>(sum: &mut Vec<u32>, other: &[u32]) {
     if sum.len() < other.len() {
         sum.resize(other.len(), 0);
@@ -82,16 +87,14 @@ fn add<const RADIX: u64>(sum: &mut Vec<u32>, other: &[u32]) {
             return;
         }
         let value = u64::from(*place) + u64::from(other.get(at).copied().unwrap_or(0)) + carry;
-        *place = (value % RADIX) as u32;
-        carry = value / RADIX;
+        (*place, carry) = place_and_carry::<RADIX>(value);
     }
     if carry > 0 {
-        sum.push(carry as u32);
+        sum.push(place_and_carry::<RADIX>(carry).0);
     }
 }
 
 /// Adds `other` to the digits of a number from `place` on. The sum must fit.
-#[allow(clippy::cast_possible_truncation, reason = "a place is less than the radix, which fits")]
 fn add_at<const RADIX: u64>(sum: &mut [u32], place: usize, other: &[u32]) {
     let mut carry = 0;
     for (at, digit) in sum.iter_mut().skip(place).enumerate() {
@@ -99,13 +102,11 @@ fn add_at<const RADIX: u64>(sum: &mut [u32], place: usize, other: &[u32]) {
             return;
         }
         let value = u64::from(*digit) + u64::from(other.get(at).copied().unwrap_or(0)) + carry;
-        *digit = (value % RADIX) as u32;
-        carry = value / RADIX;
+        (*digit, carry) = place_and_carry::<RADIX>(value);
     }
 }
 
 /// Subtracts a smaller number.
-#[allow(clippy::cast_possible_truncation, reason = "a place is less than the radix, which fits")]
 fn subtract<const RADIX: u64>(from: &mut [u32], other: &[u32]) {
     let mut borrow = 0;
     for (at, digit) in from.iter_mut().enumerate() {
@@ -115,13 +116,13 @@ fn subtract<const RADIX: u64>(from: &mut [u32], other: &[u32]) {
         let value =
             // The radix is added first, so that the difference is never below zero.
             RADIX + u64::from(*digit) - u64::from(other.get(at).copied().unwrap_or(0)) - borrow;
-        *digit = (value % RADIX) as u32;
-        borrow = 1 - value / RADIX;
+        let (place, carry) = place_and_carry::<RADIX>(value);
+        *digit = place;
+        borrow = 1 - carry;
     }
 }
 
 /// The product. It may have leading zeros.
-#[allow(clippy::cast_possible_truncation, reason = "a place is less than the radix, which fits")]
 fn product<const RADIX: u64>(a: &[u32], b: &[u32]) -> Vec<u32> {
     let (long, short) = if a.len() < b.len() { (b, a) } else { (a, b) };
     let mut result = vec![0; long.len() + short.len()];
@@ -132,8 +133,7 @@ fn product<const RADIX: u64>(a: &[u32], b: &[u32]) -> Vec<u32> {
             let to = result.iter_mut().skip(place);
             for (to, &digit) in to.zip(long.iter().chain(std::iter::once(&0))) {
                 let value = u64::from(*to) + u64::from(factor) * u64::from(digit) + carry;
-                *to = (value % RADIX) as u32;
-                carry = value / RADIX;
+                (*to, carry) = place_and_carry::<RADIX>(value);
             }
         }
         return result;

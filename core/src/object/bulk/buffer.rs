@@ -13,13 +13,14 @@ pub(super) fn head(key: &[u8], common: usize) -> u64 {
 }
 
 /// Appends a number, seven bits in a byte.
-#[allow(clippy::cast_possible_truncation, reason = "the lowest seven bits are wanted")]
 pub(super) fn write_len(mut len: usize, out: &mut Vec<u8>) {
+    #[allow(clippy::cast_possible_truncation, reason = "the lowest seven bits are wanted")]
+    let lowest = |len: usize| len as u8;
     while len >= 0x80 {
-        out.push(len as u8 | 0x80);
+        out.push(lowest(len) | 0x80);
         len >>= 7;
     }
-    out.push(len as u8);
+    out.push(lowest(len));
 }
 
 /// Reads a number that [`write_len`] wrote, and returns it with the bytes after it; `None` if it
