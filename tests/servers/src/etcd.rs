@@ -274,12 +274,6 @@ impl Etcd {
         answer.contains("200 OK").then_some(answer)
     }
 
-    /// The body of an answer that must come. On a busy machine it can take several questions.
-    fn answer(&self, member: usize, path: &str, body: &str) -> String {
-        let answer = (0..30).find_map(|_| self.ask_for(member, "POST", path, body));
-        answer.unwrap_or_else(|| panic!("member {member} does not answer {path}"))
-    }
-
     fn await_health(&self, member: usize) {
         let until = Instant::now() + Duration::from_secs(60);
         while !self.ask(member, "GET", "/health").is_some_and(|text| text.contains("\"true\"")) {
@@ -344,7 +338,8 @@ impl Etcd {
     /// If the first member does not.
     pub fn remove_all(&self) {
         let all = r#"{"key":"AA==","range_end":"AA=="}"#;
-        self.answer(0, "/v3/kv/deleterange", all);
+        let answer = post_to_etcd(self.members[0].port, "kv/deleterange", all);
+        assert!(answer.contains("200 OK"), "{answer}");
     }
 
     /// Copies the data of the only member. The member is ended meanwhile.
@@ -410,7 +405,7 @@ impl Etcd {
     /// # Panics
     /// Unless the cluster was [started with lines](Self::start_with_lines).
     pub fn cut_off(&self, member: usize) {
-        let status = self.answer(member, "/v3/maintenance/status", "{}");
+        let status = post_to_etcd(self.members[member].port, "maintenance/status", "{}");
         let name: u64 = field(&status, "member_id").and_then(|id| id.parse().ok()).expect("its ID");
         self.lines.as_ref().expect("started with lines").cut(member, format!("{name:x}"));
     }
